@@ -42,6 +42,10 @@ _MAX_PULLS: Final = 1000
 ANSWERS_WITHIN_S: Final = 1.0
 """The time in real seconds that a producer outside the test's event loop has to answer a check-back."""
 _TOOLS: Final = "TOOLS_CONSUMER"
+_STORED_NEVERTHELESS: Final = frozenset(
+    {ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE}
+)
+"""The codes with which a broker says that it stored a message, but less safely than it should."""
 
 
 class Faults:
@@ -55,6 +59,18 @@ class Faults:
         self.refusals_left: int | None = None
         self.are_checks_held = False
         self.like_apache: LikeApache | None = None
+
+    def take_code(self, *, is_stored: bool) -> ResponseCode | None:
+        """Returns the code for the answer to the next message, and counts it; None if there is none.
+
+        `is_stored` selects the codes of messages that are stored, or those of messages that are refused.
+        """
+        code = self.refuse_sends_with
+        if code is None or self.refusals_left == 0 or (code in _STORED_NEVERTHELESS) is not is_stored:
+            return None
+        if self.refusals_left is not None:
+            self.refusals_left -= 1
+        return code
 
     def takes_answer(self, keys: Iterable[str | None]) -> bool:
         """Returns whether a fault drops the response to a message with these keys. Counts each dropped response."""
@@ -78,6 +94,7 @@ class Interceptor:
         self._latest: dict[Connection, list[RemotingCommand]] = {}
         self._pulls: dict[tuple[str, int], str] = {}
         self._answers_to_lose: set[tuple[str, int]] = set()
+        self._answers_to_change: dict[tuple[str, int], ResponseCode] = {}
         self._held: deque[tuple[asyncio.Transport, bytes]] = deque()
         self._peers_outside: set[str] = set()
         self._heartbeats: dict[Connection, RemotingCommand] = {}
@@ -180,6 +197,10 @@ class Interceptor:
         if self._is_refused(connection, request, what, keys):
             return None
         self._journal.note(kind, what, keys)
+        code = self._faults.take_code(is_stored=True)
+        if code is not None and not request.is_oneway:
+            self._answers_to_change[connection.peer, request.opaque] = code
+            self._journal.note(EventKind.FAULT, f"{what}: stored, but answered with {code.name}, as the test asked for", keys)
         if not request.is_oneway and self._faults.takes_answer(keys):
             self._answers_to_lose.add((connection.peer, request.opaque))
             self._journal.note(EventKind.FAULT, f"{what}: the answer was lost on its way, as the test asked for", keys)
@@ -189,11 +210,9 @@ class Interceptor:
         return request if kept == encoded else _with_header(request, replace(header, properties=kept.decode()))
 
     def _is_refused(self, connection: Connection, request: RemotingCommand, what: str, keys: Iterable[str | None]) -> bool:
-        code = self._faults.refuse_sends_with
-        if code is None or self._faults.refusals_left == 0:
+        code = self._faults.take_code(is_stored=False)
+        if code is None:
             return False
-        if self._faults.refusals_left is not None:
-            self._faults.refusals_left -= 1
         self._journal.note(EventKind.REFUSED, f"{what}: refused with {code.name}, as the test asked for", keys)
         if not request.is_oneway:
             connection.send(encode_response(request, code, remark="refused, as the test asked for"))
@@ -246,8 +265,8 @@ class Interceptor:
             return data
         kept = []
         for frame in frames(data):
-            if self._passes(transport, peer, frame):
-                kept.append(frame)
+            if (passed := self._passed(transport, peer, frame)) is not None:
+                kept.append(passed)
         return b"".join(kept)
 
     def release_checks(self) -> int:
@@ -263,22 +282,29 @@ class Interceptor:
         """Drops the held check-backs. Call this method when their connections are closed."""
         self._held.clear()
 
-    def _passes(self, transport: asyncio.Transport, peer: str, frame: bytes) -> bool:
+    def _passed(self, transport: asyncio.Transport, peer: str, frame: bytes) -> bytes | None:
+        """Returns the frame to send, possibly modified; None to drop the frame."""
         commands = FrameDecoder(len(frame)).feed(frame)
         if not commands:
-            return True
+            return frame
         command = commands[0]
         if command.is_response:
-            if (peer, command.opaque) in self._answers_to_lose:
-                self._answers_to_lose.discard((peer, command.opaque))
-                return False
-            group = self._pulls.pop((peer, command.opaque), None)
-            if group is not None and command.code == ResponseCode.SUCCESS:
-                self._note_delivery(group, command.body)
-            return True
+            return self._passed_answer(peer, command, frame)
         if command.code != RequestCode.CHECK_TRANSACTION_STATE:
-            return True
-        return self._check_passes(transport, peer, command.decode_header(CheckTransactionStateRequestHeader), frame)
+            return frame
+        header = command.decode_header(CheckTransactionStateRequestHeader)
+        return frame if self._check_passes(transport, peer, header, frame) else None
+
+    def _passed_answer(self, peer: str, answer: RemotingCommand, frame: bytes) -> bytes | None:
+        asked = peer, answer.opaque
+        code = self._answers_to_change.pop(asked, None)
+        if asked in self._answers_to_lose:
+            self._answers_to_lose.discard(asked)
+            return None
+        group = self._pulls.pop(asked, None)
+        if group is not None and answer.code == ResponseCode.SUCCESS:
+            self._note_delivery(group, answer.body)
+        return frame if code is None or answer.code != ResponseCode.SUCCESS else replace(answer, code=code).encode()
 
     def _check_passes(
         self, transport: asyncio.Transport, peer: str, header: CheckTransactionStateRequestHeader, frame: bytes

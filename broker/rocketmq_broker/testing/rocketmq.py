@@ -285,7 +285,9 @@ class RocketMQ(Queries):
     def refuse_sends(self, code: ResponseCode = ResponseCode.SYSTEM_BUSY, *, times: int | None = None) -> None:
         """Refuses messages and half messages with the response code `code`.
 
-        Refuses the next `times` messages, or all messages until `accept_sends` if `times` is None.
+        Refuses the next `times` messages, or all messages until `accept_sends` if `times` is None. With FLUSH_DISK_TIMEOUT,
+        FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE the messages are stored, and only the answers have that code, because a
+        broker that answers so has stored the message.
         """
         self.faults.refuse_sends_with, self.faults.refusals_left = code, times
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rocketmq_broker.client import BrokerError, ClientError, Message, SendFailed, SendStatus
+from rocketmq_broker.client import BrokerError, ClientError, LocalTransactionState, Message, SendFailed, SendStatus
 from rocketmq_broker.message import topics
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.testing.rocketmq import RocketMQ
@@ -101,6 +101,33 @@ async def test_a_send_that_is_refused_for_a_moment_is_tried_again(rocketmq: Rock
     producer = await rocketmq.producer("p")
     rocketmq.refuse_sends(times=1)
     assert (await producer.send(order())).send_status is SendStatus.SEND_OK
+
+
+@pytest.mark.parametrize(
+    "code", [ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE]
+)
+async def test_a_status_of_a_stored_message_is_answered_and_the_message_is_stored(rocketmq: RocketMQ, code: ResponseCode) -> None:
+    producer = await rocketmq.producer("p")
+    rocketmq.refuse_sends(code, times=1)
+    assert (await producer.send(order())).send_status.name == code.name
+    assert (await producer.send(order())).send_status is SendStatus.SEND_OK
+    assert len(await rocketmq.messages("orders")) == 2
+
+
+@pytest.mark.parametrize(
+    "code", [ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE]
+)
+async def test_a_half_message_that_is_not_stored_safely_is_rolled_back_and_its_local_transaction_does_not_run(
+    rocketmq: RocketMQ, code: ResponseCode
+) -> None:
+    listener = Transactions()
+    producer = await rocketmq.transaction_producer("p", listener)
+    rocketmq.refuse_sends(code, times=1)
+    sent = await producer.send_message_in_transaction(order())
+    await rocketmq.settle()
+    assert (sent.send_status.name, sent.local_transaction_state) == (code.name, LocalTransactionState.ROLLBACK_MESSAGE)
+    assert listener.executions == 0
+    await rocketmq.rolled_back(str(sent.transaction_id))
 
 
 async def test_a_full_disk_refuses_messages_until_there_is_room(rocketmq: RocketMQ) -> None:

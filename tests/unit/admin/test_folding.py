@@ -65,7 +65,8 @@ def test_a_producer_that_connects_again_begins_no_row() -> None:
 
 def test_copies_of_the_half_message_are_folded_with_the_check_backs_that_they_count() -> None:
     events = [event for number in range(1, 11) for event in (*check_back(number), *([copy(number)] if number % 2 else []))]
-    assert len([event for event in folded(events) if isinstance(event, FoldedEvent)]) == 1
+    (fold,) = [event for event in folded(events) if isinstance(event, FoldedEvent)]
+    assert (fold.count, fold.copies) == (7, 4)
 
 
 def test_an_event_of_another_kind_ends_a_row_and_stays() -> None:

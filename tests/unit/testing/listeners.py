@@ -17,9 +17,10 @@ class Transactions:
 
     def __init__(self, executed: LocalTransactionState = COMMIT, checked: LocalTransactionState = COMMIT) -> None:
         self.executed, self.checked = executed, checked
-        self.checks = 0
+        self.executions = self.checks = 0
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        self.executions += 1
         return self.executed
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:

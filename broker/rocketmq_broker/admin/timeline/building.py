@@ -17,6 +17,7 @@ from rocketmq_broker.admin.timeline.event import (
     in_order,
 )
 from rocketmq_broker.admin.timeline.evidence import TimelineEvidence
+from rocketmq_broker.admin.timeline.folding import WRITTEN_AGAIN
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import host_text
 from rocketmq_broker.protocol.bodies import CheckBackInfo
@@ -88,7 +89,7 @@ def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Itera
     for copy in copies:
         checks = copy.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
         what = f"half message written again at {copy.commit_log_offset}, {_count(checks, 'check-back')} counted"
-        yield Event(copy.store_timestamp, what, COMMIT_LOG, Arrow(BROKER, BROKER, "half message written again"))
+        yield Event(copy.store_timestamp, what, COMMIT_LOG, Arrow(BROKER, BROKER, WRITTEN_AGAIN))
 
 
 def _explains(event: Event, producer: str) -> bool:

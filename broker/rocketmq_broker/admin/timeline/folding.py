@@ -16,7 +16,8 @@ _SHOWN_BEFORE: Final = 2
 _SHOWN_AFTER: Final = 1
 _PORT: Final = re.compile(r":\d+$")
 _CHECK_BACK: Final = "check-back "
-_WRITTEN_AGAIN: Final = "half message written again"
+WRITTEN_AGAIN: Final = "half message written again"
+"""The label of the arrow for a copy of the half message that the broker writes at a check-back."""
 
 
 class FoldedEvent(Event, frozen=True, rename="camel", kw_only=True):
@@ -27,6 +28,8 @@ class FoldedEvent(Event, frozen=True, rename="camel", kw_only=True):
     """The time of the last folded event, in milliseconds since the epoch."""
     pace: str
     """The interval of the check-backs and the answer, for example `every 2 s, answered UNKNOWN`."""
+    copies: int = 0
+    """The number of folded copies of the half message."""
 
 
 @dataclass(slots=True)
@@ -110,7 +113,7 @@ def _belongs(event: Event, current: _Round) -> bool:
     if arrow is None or current.events[0].arrow is None:
         return False
     is_answer = arrow.receiver == BROKER and arrow.sender == current.events[0].arrow.receiver and current.answer is None
-    return is_answer or arrow.label == _WRITTEN_AGAIN
+    return is_answer or arrow.label == WRITTEN_AGAIN
 
 
 def _fold(rounds: Sequence[_Round]) -> FoldedEvent:
@@ -128,6 +131,7 @@ def _fold(rounds: Sequence[_Round]) -> FoldedEvent:
         on_record=first.on_record,
         arrow=Arrow(BROKER, first.arrow.receiver, numbers),
         count=len(rounds),
+        copies=sum(event.arrow is not None and event.arrow.label == WRITTEN_AGAIN for one in rounds for event in one.events),
         until_ms=until_ms,
         pace=pace,
     )

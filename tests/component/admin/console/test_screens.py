@@ -290,3 +290,14 @@ def test_a_broker_that_is_gone_is_said_in_a_sentence(rocketmq: SyncRocketMQ, vis
     seen = visitor.sees("/pending", 503)
     assert "Reload this page to try again" in seen
     assert "Traceback" not in seen
+
+
+def test_apaches_check_is_replayed_beside_this_brokers(visitor: Visitor) -> None:
+    seen = visitor.sees("/check-replayed")
+    assert "messages in the half topic 16 1" in seen
+    assert "deliveries 2 1" in visitor.sees("/check-replayed?history=late-commit")
+    assert "0=0, 2=1 0, 1 1 → 4 (TRANSACTION_CHECK_TIMES 1) 3 2 5 4" in visitor.sees("/check-replayed?history=two-offsets")
+
+
+def test_a_history_that_is_not_there_is_not_found(visitor: Visitor) -> None:
+    assert "History not found: none." in visitor.sees("/check-replayed?history=none", 404)

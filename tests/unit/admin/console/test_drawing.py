@@ -40,6 +40,11 @@ def test_a_consumer_that_writes_before_its_offset_is_known_stands_right_of_the_b
     assert [lane.name for lane in lanes] == ["shops", "broker", "credits", "credit database"]
 
 
+def test_lanes_that_are_given_keep_their_order() -> None:
+    lanes = sequence_diagram([event(1, "shops", "one"), event(2, "shops", "two")], ["one", "shops", "two"]).lanes
+    assert [lane.name for lane in lanes] == ["one", "shops", "two"]
+
+
 def test_arrows_come_one_below_the_other_with_the_time_since_the_half_message() -> None:
     rows = sequence_diagram(STORY).rows
     assert [row.time for row in rows] == ["+0 ms", "+20 ms", "", "+6,000 ms", "+6,500 ms", "+7,000 ms", "+7,100 ms"]

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.admin.console.brokers import Brokers
+from rocketmq_broker.admin.console.drawing.sequence import sequence_diagram
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screens import own_screens, own_sections
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.console.wording.template_words import with_words, words_of
 from rocketmq_broker.admin.console.wording.words import Words
+from rocketmq_broker.admin.replay import HISTORIES, LANES, replay
 from rocketmq_broker.admin.session import Target
 from rocketmq_broker.transaction.states import State
 from rocketmq_broker.world import current_world
@@ -50,6 +52,15 @@ def test_what_forms_say_has_its_chinese() -> None:
     assert said - known.keys() == set(), "add them to zh.json"
 
 
+def test_the_replayed_histories_have_their_chinese() -> None:
+    said = {word for history in HISTORIES.values() for word in (history.title, history.summary)}
+    for history in HISTORIES.values():
+        drawn = sequence_diagram(replay(history).events, LANES)
+        said |= {row.what for row in drawn.rows} | {row.label for row in drawn.rows} | {wait.text for wait in drawn.waits}
+    unchanged = {one for one in said if CHINESE.translated(one) == one}
+    assert {one.split()[0] for one in unchanged} == {"COMMIT", "ROLLBACK", "UNKNOWN"}
+
+
 @pytest.mark.parametrize(
     ("english", "parts"),
     [
@@ -61,6 +72,16 @@ def test_what_forms_say_has_its_chinese() -> None:
         ("the producer at 10.0.0.1:5000 answers UNKNOWN", ["10.0.0.1:5000 的生产者回答 UNKNOWN"]),
         ("the producer at 10.0.0.1:5000 answers UNKNOWN: no table: x", ["10.0.0.1:5000 的生产者回答 UNKNOWN", "no table: x"]),
         ("check-back 7", ["第 7 次回查"]),
+        ("check-back 7: the broker asks the producer about order-1", ["第 7 次回查", "Broker 向生产者询问 order-1"]),
+        ("9 check-backs, every 1 m, answered UNKNOWN", ["9 次回查", "每 1 m 一次", "回答 UNKNOWN"]),
+        (
+            "9 check-backs, every 1 m, answered UNKNOWN, copies of the half message written: 8",
+            ["9 次回查", "每 1 m 一次", "回答 UNKNOWN", "写入的半消息副本", "8"],
+        ),
+        (
+            "9 check-backs, every 1 m, without an answer, copies of the half message written: 8",
+            ["9 次回查", "每 1 m 一次", "没有回答", "写入的半消息副本", "8"],
+        ),
     ],
 )
 def test_sentences_of_a_timeline_that_are_alike_keep_apart(english: str, parts: list[str]) -> None:

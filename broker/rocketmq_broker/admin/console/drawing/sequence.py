@@ -86,10 +86,14 @@ class Diagram(NamedTuple):
     waits: list[WaitMark]
 
 
-def sequence_diagram(events: Sequence[Event]) -> Diagram:
-    """Returns the diagram of the events that have arrows. Producers are to the left of the broker, consumers to its right."""
+def sequence_diagram(events: Sequence[Event], lanes: Sequence[str] | None = None) -> Diagram:
+    """Returns the diagram of the events that have arrows.
+
+    `lanes` are the participants from left to right. Without them, producers are to the left of the broker, and consumers to its
+    right.
+    """
     drawn = [(event, event.arrow) for event in events if event.arrow is not None]
-    names = _lanes(pair for _, arrow in drawn for pair in ((arrow.sender, arrow.receiver),))
+    names = lanes if lanes is not None else _lanes((arrow.sender, arrow.receiver) for _, arrow in drawn)
     places = {name: _TIMES_WIDTH + _LANE_WIDTH // 2 + index * _LANE_WIDTH for index, name in enumerate(names)}
     begun_ms = next((event.at_ms for event, _ in drawn if event.at_ms is not None), 0)
     rows: list[Row] = []
@@ -104,12 +108,17 @@ def sequence_diagram(events: Sequence[Event]) -> Diagram:
         last_ms = event.at_ms if event.at_ms is not None else last_ms
         if isinstance(event, FoldedEvent):
             y += _WAIT_HEIGHT
-            waits.append(WaitMark(y - _WAIT_HEIGHT // 2, f"{event.count} check-backs, {event.pace}"))
+            waits.append(WaitMark(y - _WAIT_HEIGHT // 2, _folded_text(event)))
             last_ms = event.until_ms if event.until_ms is not None else last_ms
-    lanes = [Lane(_cut(name, _MAX_NAME_LENGTH), name, x) for name, x in places.items()]
+    drawn_lanes = [Lane(_cut(name, _MAX_NAME_LENGTH), name, x) for name, x in places.items()]
     ends = [row.label_x + len(row.label) * _LETTER_WIDTH for row in rows if row.is_loop]
-    width = max(_TIMES_WIDTH + max(1, len(lanes)) * _LANE_WIDTH, *ends, 0)
-    return Diagram(width, y + _FOOT_HEIGHT, _HEAD_HEIGHT, _LOOP_WIDTH, lanes, rows, waits)
+    width = max(_TIMES_WIDTH + max(1, len(places)) * _LANE_WIDTH, *ends, 0)
+    return Diagram(width, y + _FOOT_HEIGHT, _HEAD_HEIGHT, _LOOP_WIDTH, drawn_lanes, rows, waits)
+
+
+def _folded_text(event: FoldedEvent) -> str:
+    copies = f", copies of the half message written: {event.copies}" if event.copies else ""
+    return f"{event.count} check-backs, {event.pace}{copies}"
 
 
 def _row(event: Event, arrow: Arrow, y: int, places: Mapping[str, int], begun_ms: int) -> Row:

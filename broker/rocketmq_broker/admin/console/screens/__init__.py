@@ -8,9 +8,9 @@ from rocketmq_broker.admin.console.pages import Section
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.screens import (
+    check_replayed,
     clients,
     dead_letters,
-    decided,
     discarded,
     groups,
     messages,
@@ -52,8 +52,9 @@ def own_screens(sampler: Sampler, witnesses: Sequence[Witness], finders: Sequenc
         discarded.SCREEN,
         *dead_letters.SCREENS,
         dead_letters.letter_screen(witnesses),
-        decided.SCREEN,
+        transaction.DECIDED_SCREEN,
         transaction.screen(witnesses),
+        check_replayed.SCREEN,
         search.screen(finders),
         *topics.SCREENS,
         *sending.SCREENS,

@@ -20,7 +20,11 @@ from rocketmq_broker.admin.timeline.event import Event, Timeline
 from rocketmq_broker.admin.timeline.evidence import TimelineEvidence, gather
 from rocketmq_broker.admin.timeline.folding import FoldedEvent, folded
 from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.times import FOREVER_MS
 from rocketmq_broker.protocol.bodies import TransactionInfo
+from rocketmq_broker.protocol.headers import ListDecidedTransactionsRequestHeader
+
+_MAX_DECIDED: Final = 64
 
 Witness = Callable[[str, list[str]], Awaitable[list[Event]]]
 """An additional source of transaction events. It is called with a transaction's id and keys, and returns events with times."""
@@ -112,6 +116,16 @@ def _steps(events: Sequence[Event]) -> list[TransactionStep]:
     return steps
 
 
+async def find_decided(visit: Visit) -> list[tuple[str, TransactionInfo]]:
+    """Returns the latest decisions by hand of each broker, latest first. Raises CannotAsk or Refused."""
+    session = await visit.session()
+    answers = await session.ask_each(
+        lambda broker: broker.list_decided(ListDecidedTransactionsRequestHeader(FOREVER_MS, _MAX_DECIDED))
+    )
+    rows = [(broker.address, info) for broker, found in answers for info in found.transactions]
+    return sorted(rows, key=lambda row: row[1].decided_ms or 0, reverse=True)
+
+
 async def decide(visit: Visit) -> str:
     """Commits or rolls back a transaction by hand. The broker stores the reason. Raises CannotAsk or Refused."""
     decision, reason = visit.word("decision"), visit.word("reason")
@@ -127,4 +141,5 @@ async def decide(visit: Visit) -> str:
     return f"{info.state}: the transaction at half offset {info.half_offset} of {info.producer_group}; reason: {info.reason}"
 
 
+DECIDED_SCREEN: Final = Screen("/decided", "Decided by hand", "decided.html", find_decided, refresh_s=3.0)
 ACTIONS: Final = (FormAction("/transaction/decide", decide, lambda visit: url("/transaction", word=visit.word("back"))),)

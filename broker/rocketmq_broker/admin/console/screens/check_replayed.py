@@ -1,0 +1,33 @@
+"""The screen that replays check() of Apache's broker beside this broker. It asks no broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.console.drawing.sequence import Diagram, sequence_diagram
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.visit import Visit
+from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.replay import HISTORIES, LANES, CheckHistory, Replay, replay
+
+
+class CheckReplayedFacts(NamedTuple):
+    """The content of the screen."""
+
+    histories: Mapping[str, CheckHistory]
+    name: str
+    replay: Replay
+    diagram: Diagram
+
+
+async def find(visit: Visit) -> CheckReplayedFacts:
+    """Plays the history that the visitor selected, or the first one. Raises Refused for an unknown history."""
+    name = visit.word("history") or next(iter(HISTORIES))
+    if name not in HISTORIES:
+        raise Refused(f"history not found: {name}")
+    played = replay(HISTORIES[name])
+    return CheckReplayedFacts(HISTORIES, name, played, sequence_diagram(played.events, LANES))
+
+
+SCREEN: Final = Screen("/check-replayed", "Apache's check() replayed", "check_replayed.html", find, refresh_s=None)
