@@ -16,10 +16,15 @@ class AskBeforeCredit(SendThenCommit):
 
     If the order is unknown, the consumer receives the message again later: after 10 s, 30 s, 1 min and so on. A message usually
     arrives before the order's commit, so most credits are 10 s late. A message without an order ends in the dead-letter topic.
+
+    Each start of the credit process receives the retries since the last saved offset again, and sends those without an order
+    back once more. If everything restarts every second, the retries double at each restart. Therefore the orders, and with them
+    the faults, are 100 times rarer than those of other approaches.
     """
 
     name = "ask-before-credit"
     title = "send, then commit; consumer asks back"
+    order_every_s = (0.0, 20.0)
 
     async def start(self) -> None:
         """Creates the producer, and serves the questions of the credit process."""
