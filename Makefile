@@ -118,7 +118,7 @@ bench-pipelines: setup ## Reconcile 1, 5 and 10 million orders with known faults
 fuzz: setup ## Fuzz broker, name server and client by structure for an hour (FUZZ="--minutes 5")
 	@$(PYTHON_IN_VENV) -m tests.lab.fuzz $(FUZZ)
 
-race: setup ## Race nine ways to notify another service under faults; draw build/race.svg (RACE="--orders 100", RACE="--renew-docs" for docs/race.svg)
+race: setup ## Race eleven ways to notify another service under faults; draw build/race.svg (RACE="--orders 100", RACE="--renew-docs" for docs/race.svg)
 	@$(PYTHON_IN_VENV) -m tutorials.race --output build/race.json --draw build/race.svg $(RACE)
 
 simulate: setup ## Play simulated worlds under faults (SEEDS=100000 FIRST=1; SEED=4711 for one world; SIMULATE="--help")

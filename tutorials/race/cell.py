@@ -19,8 +19,6 @@ from tutorials.race.process import Process
 from tutorials.race.results.figures import Figures, percentile
 from tutorials.race.way import Way
 
-ORDER_EVERY_S: Final = (0.0, 0.2)
-"""The shortest and the longest interval between two orders in seconds."""
 RESTART_TAKES_S: Final = 1.0
 
 
@@ -59,7 +57,7 @@ class _Cell:
 
     async def take(self, number: int) -> None:
         """Waits for a random time, applies the faults that are due, and places order `number` as a customer. Ignores errors."""
-        await self.environment.broker.pause(self._customers.uniform(*ORDER_EVERY_S))
+        await self.environment.broker.pause(self._customers.uniform(*self.way_class.order_every_s))
         await self._restart_dead()
         await self._broker_is_down(self.environment.plan.is_broker_down(number))
         order = Order(number, self._customers.randrange(100, 50_000))

@@ -1,4 +1,6 @@
-"""The credit process, which writes each received order to the credit database. It is the same for all approaches.
+"""The credit process, which writes each received order to the credit database.
+
+It is the same for all approaches, except that an approach may decide which messages to believe.
 
 The database has two tables. `credits` stores one credit per order, like an idempotent consumer. `credits_without_key` stores a
 credit for every message. One run thus shows how an approach affects a consumer with a unique key and a consumer without one.
@@ -7,10 +9,11 @@ credit for every message. One run thus shows how an approach affects a consumer 
 import asyncio
 import json
 import sqlite3
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, MessageExt, PushConsumer
+from tutorials.race.calls import Calls
 from tutorials.race.environment import Environment
 from tutorials.race.faults import Fault
 from tutorials.race.order import CONSUMER_GROUP, TOPIC
@@ -22,6 +25,7 @@ class Credits:
     def __init__(self, environment: Environment) -> None:
         """Opens the credit database. The process does not consume yet."""
         self.environment = environment
+        self.calls = Calls()
         self.is_dead = False
         self._ledger = sqlite3.connect(environment.credit_file, isolation_level=None)
         self._ledger.executescript(
@@ -30,10 +34,15 @@ class Credits:
             CREATE TABLE IF NOT EXISTS credits_without_key (order_id TEXT NOT NULL, points INTEGER NOT NULL);"""
         )
         self._consumer: PushConsumer | None = None
+        self._is_true: Callable[[str], Awaitable[bool]] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def consume_topic(self) -> None:
-        """Starts a consumer for the messages of all orders."""
+    async def consume_topic(self, is_true: Callable[[str], Awaitable[bool]] | None = None) -> None:
+        """Starts a consumer for the messages of all orders.
+
+        `is_true` gets the body of each message. If it returns False, the message is not credited and comes again later.
+        """
+        self._is_true = is_true
         consumer = PushConsumer(
             CONSUMER_GROUP,
             namesrv_addr=self.environment.namesrv_addr,
@@ -71,6 +80,7 @@ class Credits:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.calls.end()
         if self._consumer is not None:
             await self._consumer.shutdown(timeout_s=0.5)
         self.close()
@@ -81,5 +91,7 @@ class Credits:
 
     async def _listen(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         for message in messages:
+            if self._is_true is not None and not await self._is_true(message.text):
+                return ConsumeStatus.RECONSUME_LATER
             await self.credit(message.text)
         return ConsumeStatus.CONSUME_SUCCESS

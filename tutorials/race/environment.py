@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tutorials.race.brokers import RacedBroker
+from tutorials.race.calls import Service
 from tutorials.race.faults import FaultPlan
 
 
@@ -50,6 +51,10 @@ class Environment:
     plan: FaultPlan
     folder: Path
     task_queue: TaskQueue = field(default_factory=TaskQueue)
+    order_service: Service = field(default_factory=Service)
+    """The order process as a service that the credit process can call."""
+    credit_service: Service = field(default_factory=Service)
+    """The credit process as a service that the order process can call."""
     rows_written: int = 0
     """The number of rows that processes have committed to the order database, counted when each process ends."""
 
@@ -74,6 +79,7 @@ class Environment:
         return self.broker.now_s
 
     def lose_answer_about(self, order_id: str) -> None:
-        """Drops the response to the order's next message or task. The message or task is stored."""
+        """Drops the response to the order's next message, task or call, after the message is stored or the work is done."""
         self.broker.lose_answer_about(order_id)
         self.task_queue.answers_to_lose += 1
+        self.credit_service.answers_to_lose += 1

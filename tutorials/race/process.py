@@ -5,6 +5,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from rocketmq_broker.client import Producer, TransactionListener, TransactionProducer
+from tutorials.race.calls import Calls
 from tutorials.race.environment import Environment
 from tutorials.race.order_database import OrderDatabase, ProcessDied
 
@@ -18,6 +19,7 @@ class Process:
         """Opens the order database. The process has no clients and no tasks yet."""
         self.environment = environment
         self.database = OrderDatabase(environment.order_file, environment.plan, self.die, self.must_live)
+        self.calls = Calls()
         self.is_dead = False
         self.kills_everything = False
         """True if the broker and the credit process died together with this process."""
@@ -55,6 +57,7 @@ class Process:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.calls.end()
         for producer in self._producers:
             await producer.shutdown()
         self.environment.rows_written += self.database.rows

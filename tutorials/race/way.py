@@ -28,6 +28,8 @@ class Way(ABC):
     """The SQL that creates the tables of the approach in the order database."""
     broker: ClassVar[type[RacedBroker]] = OwnBroker
     """The class of the broker that the approach runs on."""
+    order_every_s: ClassVar[tuple[float, float]] = (0.0, 0.2)
+    """The shortest and the longest interval between two orders in seconds. Faults are as frequent as orders."""
 
     def __init__(self, process: Process) -> None:
         """Creates the approach for a start of `process`, which provides the order database and creates clients."""

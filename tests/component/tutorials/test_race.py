@@ -33,15 +33,19 @@ FLAWED = [
     ("send-then-commit", "dies-before-commit"),
     ("commit-then-send", "dies-after-commit"),
     ("send-inside", "database-refuses"),
+    ("call-in-line", "dies-before-commit"),
+    ("call-in-line", "database-refuses"),
+    ("call-in-line", "answer-lost"),
     ("celery-delay", "dies-after-commit"),
     ("celery-delay", "redis-emptied"),
     ("state-in-memory", "dies-before-commit"),
     ("without-barrier", "slow-commit"),
 ]
-SOUND = ["outbox-polled", "outbox-notified", "with-barrier"]
+SOUND = ["outbox-polled", "outbox-notified", "ask-before-credit", "with-barrier"]
 HARD_FOR_AN_OUTBOX = [Fault.DIES_AFTER_COMMIT, Fault.BROKER_DOWN, Fault.RESTART_OF_ALL]
 SOUND_CELLS: list[tuple[str, Fault]] = [("with-barrier", fault) for fault in Fault if fault is not Fault.NONE]
 SOUND_CELLS += [(way, fault) for way in ("outbox-polled", "outbox-notified") for fault in HARD_FOR_AN_OUTBOX]
+SOUND_CELLS += [("ask-before-credit", fault) for fault in Fault if fault not in (Fault.NONE, Fault.CONSUMER_DIES)]
 
 
 @pytest.mark.parametrize(("way", "fault"), FLAWED)
@@ -79,8 +83,31 @@ def test_an_emptied_redis_hurts_only_who_keeps_tasks_in_it() -> None:
     assert len({one.struck for one in played}) == 1
 
 
-def test_no_way_saves_its_consumer_the_unique_key() -> None:
-    assert min(play_cell(way, "consumer-dies", ORDERS, SEED).doubled for way in SOUND) > 0
+@pytest.mark.parametrize("way", SOUND)
+def test_no_sound_way_saves_its_consumer_the_unique_key(way: str) -> None:
+    figures = play_cell(way, "consumer-dies", ORDERS, SEED)
+    assert (figures.stored, figures.wrong) == (ORDERS, 0)
+    assert figures.doubled > 0
+
+
+def test_a_consumer_that_asks_back_credits_at_the_second_try_and_never_without_an_order() -> None:
+    calm, refused = (play_cell("ask-before-credit", fault, ORDERS, SEED) for fault in ("none", "database-refuses"))
+    assert 10_000 <= calm.p50_ms <= calm.p99_ms < 10_010  # the message is faster than the commit, and comes again after 10 s
+    assert (refused.phantom, refused.missing) == (0, 0)
+    assert refused.stored < ORDERS
+    assert refused.extra_records > calm.extra_records  # a message without an order comes again and again
+
+
+def test_the_plain_send_below_it_has_phantoms_in_each_cell_where_asking_back_has_none() -> None:
+    faults = ("dies-before-commit", "database-refuses", "answer-lost")
+    assert all(play_cell("send-then-commit", fault, ORDERS, SEED).phantom for fault in faults)
+
+
+def test_a_call_in_line_refuses_orders_while_the_credit_process_is_away_and_needs_no_broker() -> None:
+    dead, down = (play_cell("call-in-line", fault, ORDERS, SEED) for fault in ("consumer-dies", "broker-down"))
+    assert dead.struck > 0
+    assert (dead.stored, dead.phantom) == (ORDERS - dead.struck, dead.struck)  # credited, then no answer: the order rolls back
+    assert down.taken_while_down == down.asked_while_down > 0
 
 
 def test_a_plan_says_the_same_to_every_way() -> None:
@@ -97,7 +124,7 @@ def test_a_plan_that_is_over_strikes_no_more() -> None:
     assert not any(plan.strikes(Fault.CONSUMER_DIES, str(number)) for number in range(100))
 
 
-TENTH = '''
+HOPE = '''
 from rocketmq_broker.client import Producer
 from tutorials.race.order import Order
 from tutorials.race.way import Way
@@ -119,20 +146,20 @@ class Hope(Way):
 
 
 @pytest.fixture
-def tenth(tmp_path: Path) -> Path:
+def hope(tmp_path: Path) -> Path:
     file = tmp_path / "hope.py"
-    file.write_text(TENTH)
+    file.write_text(HOPE)
     return file
 
 
-def test_a_tenth_way_races_from_a_file_of_its_own(tenth: Path) -> None:
-    figures = play_cell("hope", "none", 5, 1, tenth)
+def test_a_further_way_races_from_a_file_of_its_own(hope: Path) -> None:
+    figures = play_cell("hope", "none", 5, 1, hope)
     assert (figures.stored, figures.missing) == (5, 5)
 
 
-def test_the_command_prints_a_cell_and_writes_its_figures(tenth: Path, tmp_path: Path) -> None:
+def test_the_command_prints_a_cell_and_writes_its_figures(hope: Path, tmp_path: Path) -> None:
     output = tmp_path / "figures.json"
-    arguments = ["--cell", "hope/none", "--orders", "3", "--add", str(tenth), "--output", str(output)]
+    arguments = ["--cell", "hope/none", "--orders", "3", "--add", str(hope), "--output", str(output)]
     ended = CliRunner().invoke(command_line.app, arguments)
     assert (ended.exit_code, "hope" in ended.output) == (0, True)
     record = json.loads(output.read_text())
@@ -216,7 +243,50 @@ def test_figures_of_apaches_broker_stay_in_the_file_until_new_ones_come(tmp_path
     earlier = [made_up(way.name, fault.value, 0) for way in WAYS_ON_APACHE for fault in Fault]
     output.write_text(Record(50, 1, earlier).written())
     assert command_line._with_kept([], output) == ([*WAYS_ON_APACHE], earlier)
-    assert command_line._with_kept(WAYS_ON_APACHE, output) == (WAYS_ON_APACHE, [])
+    assert command_line._with_kept(WAYS_ON_APACHE, output) == ([*WAYS_ON_APACHE], [])
+
+
+@pytest.fixture
+def others(tmp_path: Path) -> Path:
+    output = tmp_path / "figures.json"
+    figures = [made_up(way.name, fault.value, 7) for way in WAYS if way.name != "call-in-line" for fault in Fault]
+    output.write_text(Record(2, 1, figures).written())
+    return output
+
+
+def test_one_way_is_played_and_the_figures_of_all_others_stay(others: Path) -> None:
+    arguments = ["--way", "call-in-line", "--orders", "2", "--processes", "1", "--output", str(others)]
+    ended = CliRunner().invoke(command_line.app, [*arguments, "--draw", str(others.with_suffix(".svg"))])
+    assert ended.exit_code == 0
+    record = read_record(others.read_text())
+    assert list(dict.fromkeys(one.way for one in record.figures)) == [way.name for way in WAYS]
+    assert list(record.kept_ways) == [way.name for way in WAYS if way.name != "call-in-line"]
+    assert {one.missing for one in record.figures if one.way == "call-in-line"} == {0}
+    assert {one.missing for one in record.figures if one.way != "call-in-line"} == {7}
+    assert others.with_suffix(".svg").read_text().count(">-7<") == len(Fault) * (len(WAYS) - 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--way", "call-in-line", "--orders", "3"], "has 2 orders in each cell and seed 1: play the same"),
+        (["--way", "call-in-line", "--orders", "2", "--seed", "5"], "has 2 orders in each cell and seed 1: play the same"),
+        (["--way", "send-inside", "--orders", "2"], "has no complete figures of call-in-line: play these ways too"),
+        (["--way", "call-in-line", "--cell", "/none"], "--cell plays single cells: omit it, or omit --way and --draw"),
+        (["--way", "call-in-line/none", "--orders", "2"], "unknown approach 'call-in-line/none'"),
+    ],
+)
+def test_figures_that_do_not_fit_together_are_not_mixed(arguments: list[str], words: str, others: Path) -> None:
+    ended = CliRunner().invoke(command_line.app, [*arguments, "--output", str(others)], env={"COLUMNS": "1000"})
+    assert ended.exit_code == 2
+    assert words in re.sub(r"[│\s]+", " ", ended.output)
+
+
+def test_a_single_way_needs_the_figures_of_the_others(tmp_path: Path) -> None:
+    arguments = ["--way", "call-in-line", "--output", str(tmp_path / "none.json")]
+    ended = CliRunner().invoke(command_line.app, arguments, env={"COLUMNS": "300"})
+    assert ended.exit_code == 2
+    assert "--way needs a JSON file with the figures of the other ways" in ended.output
 
 
 def test_a_row_says_its_number_of_orders_where_others_had_more() -> None:

@@ -22,6 +22,7 @@ def anomalies(searched: SearchedWay) -> set[Anomaly]:
         ("send-then-commit", Anomaly.PHANTOM),
         ("commit-then-send", Anomaly.MISSING),
         ("send-inside", Anomaly.PHANTOM),
+        ("call-in-line", Anomaly.PHANTOM),
         ("celery-delay", Anomaly.MISSING),
         ("state-in-memory", Anomaly.PHANTOM),
         ("without-barrier", Anomaly.MISSING),
@@ -31,7 +32,7 @@ def test_a_way_that_loses_is_found_within_a_dozen_worlds(way: str, anomaly: Anom
     assert anomaly in anomalies(search_here(find_way(WAYS, way), SEEDS, tries=1))
 
 
-@pytest.mark.parametrize("way", ["outbox-polled", "outbox-notified", "with-barrier"])
+@pytest.mark.parametrize("way", ["outbox-polled", "outbox-notified", "ask-before-credit", "with-barrier"])
 def test_a_way_that_holds_loses_and_invents_nothing_in_the_same_worlds(way: str) -> None:
     assert anomalies(search_here(find_way(WAYS, way), SEEDS, tries=1)) <= {Anomaly.DOUBLED}
 

@@ -17,21 +17,23 @@ class Record:
     """The number of orders for each combination of approach and fault. Figures.orders takes precedence if it differs."""
     seed: int
     figures: Sequence[Figures]
+    kept_ways: Sequence[str] = ()
+    """The names of the approaches whose figures come from an earlier execution."""
 
     def written(self) -> str:
         """Returns the results as JSON."""
         cells = [dataclasses.asdict(one) for one in self.figures]
-        return json.dumps({"orders": self.orders, "seed": self.seed, "cells": cells}, indent=1) + "\n"
+        head = {"orders": self.orders, "seed": self.seed, "kept_ways": list(self.kept_ways)}
+        return json.dumps({**head, "cells": cells}, indent=1) + "\n"
 
 
 def read_record(text: str) -> Record:
     """Parses the output of `Record.written`. Raises ValueError, KeyError or TypeError for other text."""
     found = json.loads(text)
-    return Record(found["orders"], found["seed"], [Figures(**cell) for cell in found["cells"]])
+    figures = [Figures(**cell) for cell in found["cells"]]
+    return Record(found["orders"], found["seed"], figures, found.get("kept_ways", ()))
 
 
-def kept(file: Path | None, way: str) -> list[Figures]:
-    """Returns the figures of the approach `way` in this file, or an empty list if there is no file."""
-    if file is None or not file.exists():
-        return []
-    return [one for one in read_record(file.read_text()).figures if one.way == way]
+def earlier_record(file: Path | None) -> Record | None:
+    """Returns the results in this file, or None if there is no file."""
+    return read_record(file.read_text()) if file is not None and file.exists() else None

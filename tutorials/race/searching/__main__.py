@@ -20,7 +20,7 @@ links break, lose frames or are cut off; the order database is slow or refuses; 
 The race's own check compares both databases at the end, independently of way and faults.
 
 A cell shows the first seed with this result, the share of worlds with it, and the faults of the smallest plan that still has it.
-"doubled" counts orders that a consumer *without* a unique key would credit twice. Every way needs that key at its consumer.
+"doubled" counts orders that a consumer *without* a unique key would credit twice. Each way that sends messages needs that key.
 
 """
 

@@ -3,6 +3,8 @@
 from typing import Final
 
 from tutorials.race.way import Way
+from tutorials.race.ways.asking_back import AskBeforeCredit
+from tutorials.race.ways.call_in_line import CallInLine
 from tutorials.race.ways.celery_delay import CeleryDelayAfterCommit
 from tutorials.race.ways.outbox import OutboxNotified, OutboxPolled
 from tutorials.race.ways.plain_sends import CommitThenSend, SendInsideTheTransaction, SendThenCommit
@@ -18,9 +20,11 @@ WAYS: Final[tuple[type[Way], ...]] = (
     SendThenCommit,
     CommitThenSend,
     SendInsideTheTransaction,
+    CallInLine,
     CeleryDelayAfterCommit,
     StateInMemory,
     WithoutBarrier,
+    AskBeforeCredit,
     OutboxPolled,
     OutboxNotified,
     WithBarrier,
