@@ -152,6 +152,13 @@ def test_apaches_broker_is_imitated(session: PlaySession) -> None:
     assert next(button["is_on"] for button in session.state()["buttons"] if button["name"] == "as-apache")
 
 
+def test_apaches_broker_delivers_at_a_commit_after_a_check_back_too(session: PlaySession) -> None:
+    play(session, "as-apache", "hold-checks", "slow", "place", "release-checks")
+    assert [record["kind"] for record in session.state()["log"]].count("message") == 2
+    assert len(session.state()["credits"]) == 1
+    assert session.verdict().findings == ["doubled_delivery"]
+
+
 def test_a_power_failure_leaves_what_was_synced(session: PlaySession) -> None:
     play(session, "place", "power", "restart", "wait-60")
     assert [record["kind"] for record in session.state()["log"]] == ["half", "message", "op"]
