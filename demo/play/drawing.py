@@ -53,10 +53,12 @@ def answered(question: Coroutine[Any, Any, T]) -> T:
 def diagram_of_latest(inspection: Inspection, address: str) -> Diagram | None:
     """Returns the diagram of the latest transaction; None if there is no half message."""
     halves = list(inspection.queue(topics.HALF_TOPIC, 0))
-    if not halves:
-        return None
-    transaction_id = halves[-1].properties.get(props.UNIQUE_KEY, "")
-    found = answered(gather(requests_to(inspection, address), transaction_id))
+    return diagram_of(inspection, address, halves[-1].properties.get(props.UNIQUE_KEY, "")) if halves else None
+
+
+def diagram_of(inspection: Inspection, address: str, word: str) -> Diagram | None:
+    """Returns the diagram of the transaction with this id or key; None if there is none."""
+    found = answered(gather(requests_to(inspection, address), word))
     return sequence_diagram(folded(build_timeline(found[-1]).events)) if found else None
 
 

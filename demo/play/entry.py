@@ -41,6 +41,7 @@ class Page:
         play      words                   null; presses the buttons that the words of an address name
         state     language                what the page shows
         record    offset                  the record's fields, with their bytes
+        diagram   word, language          the diagram of one transaction, by its id or its order's id
         test                              the source of a test that does the same
         rounds    language                the guided rounds
         """
@@ -73,6 +74,8 @@ class Page:
             return session.state(language)
         if what == "record":
             return session.record(int(call["offset"]))
+        if what == "diagram":
+            return session.diagram(str(call["word"]), language)
         if what == "test":
             return session.test()
         raise CannotPress(f"unknown call {what}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from demo.play.buttons import BUTTONS
+from demo.play.drawing import svg_of
 from demo.play.own_test import source_of_test
 from demo.play.shown import record_bytes, state_of
 from demo.play.system import PlayedSystem
@@ -49,6 +50,13 @@ class PlaySession:
         if found is None:
             raise CannotPress(f"no record begins at {offset}")
         return found
+
+    def diagram(self, word: str, language: str = "en") -> str:
+        """Returns the sequence diagram of the transaction with this id or order id. Raises CannotPress if there is none."""
+        found = self._system.diagram_of(word)
+        if found is None:
+            raise CannotPress(f"the broker has no transaction of {word}")
+        return svg_of(found, language)
 
     def test(self) -> str:
         """Returns the source of a test that does the same with the fixture."""

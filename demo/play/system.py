@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from credit_service.adapters.ledger import CONSUMER
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
 from demo.play.credit_side import CreditSide
-from demo.play.drawing import answered, diagram_of_latest, requests_to
+from demo.play.drawing import answered, diagram_of, diagram_of_latest, requests_to
 from demo.play.order_side import OrderSide
 from demo.play.side import CREDIT_SERVICE, SessionEvent, Surroundings
 from demo.play.verdict import SessionVerdict, judged
@@ -73,6 +73,12 @@ class PlayedSystem:
         """Returns the bytes of the commit log up to the end of its last record."""
         log = self.rocketmq.commit_log()
         return log[: sum(record.size for record in records_of(log))]
+
+    def diagram_of(self, word: str) -> Diagram | None:
+        """Returns the diagram of the transaction with this id or key; None if there is none. Raises CannotPress."""
+        if not self.rocketmq.is_running:
+            raise CannotPress("the broker is down: start it again to see its records")
+        return self._context.run(diagram_of, self.rocketmq.inspection(), self.rocketmq.broker_addr, word)
 
     def deliver_again(self) -> None:
         """Restarts the credit service without its offsets at the broker, so that all messages are delivered again.

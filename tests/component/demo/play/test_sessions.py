@@ -204,6 +204,19 @@ def test_a_button_that_cannot_be_pressed_changes_nothing(
     assert session.state() == before
 
 
+def test_each_order_has_its_diagram(session: PlaySession) -> None:
+    play(session, "lose-commit", "place:alice:100", "place:bob:200", "wait-6")
+    first, second = (order["order_id"] for order in session.state()["orders"])
+    assert session.diagram(second) == session.state()["diagram"]
+    assert "check-back 1" in session.diagram(first)
+    assert "回查" in session.diagram(first, "zh")
+    with pytest.raises(CannotPress, match="no transaction of order-9"):
+        session.diagram("order-9")
+    play(session, "kill")
+    with pytest.raises(CannotPress, match="the broker is down"):
+        session.diagram(first)
+
+
 def test_a_record_is_shown_field_by_field(session: PlaySession) -> None:
     play(session, "place")
     state = session.state()
@@ -229,6 +242,7 @@ def test_the_worker_calls_one_function_with_json(page: Page) -> None:
     assert state["words"] == ["lose-commit", "place:bob:900", "wait-6"]
     assert state["verdict"]["is_consistent"]
     assert call(page, do="record", offset=0)["result"]["fields"]
+    assert call(page, do="diagram", word=state["orders"][0]["order_id"])["result"].startswith("<div")
     assert "lose_next_decision" in call(page, do="test")["result"]
     assert len(call(page, do="rounds", language="zh")["result"]) == len(ROUNDS)
     assert call(page, do="start", seed=8) == {"result": None}
