@@ -84,3 +84,4 @@ class Page:
 _page = Page()
 call = _page.call
 start = _page.start
+close = _page.close
