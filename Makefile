@@ -130,8 +130,9 @@ protos: setup ## Compile the .proto of RocketMQ 5's API into what the proxy read
 diagrams: setup ## Draw the site's Mermaid diagrams again, into docs/diagrams (needs chromium and npm)
 	@$(PYTHON_IN_VENV) -m deploy.scripts.draw_diagrams
 
-site: setup ## Build the documentation site into build/site
+site: setup ## Build the documentation site into build/site, with the page that runs the broker (needs node and npm)
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --strict --quiet
+	@$(PYTHON_IN_VENV) -m deploy.scripts.site_play build/site/play
 	@echo "build/site/index.html; with search: .venv/bin/python -m http.server --bind 127.0.0.1 --directory build/site 8000"
 
 format: setup ## Format and sort imports

@@ -16,10 +16,11 @@ from pipelines.judging.classes import NEEDS_STORE, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.events import all_events
 from pipelines.judging.history import KEY
-from pipelines.judging.inbox_events import inbox_event_table
+from pipelines.judging.inbox_table import inbox_event_table
 from pipelines.judging.judge import FINDING_COLUMNS, findings_of, histories_of, judged
-from pipelines.judging.log_events import Progress, Route, log_events
+from pipelines.judging.log_events import log_events
 from pipelines.judging.log_gaps import with_unjudged
+from pipelines.judging.route import Progress, Route
 from pipelines.judging.rules import KnownRepairs
 from pipelines.judging.table_events import credit_events, inbox_rows, item_events, markers, order_events, transaction_events
 from pipelines.judging.totals import FindingTotal, summed, summed_here, totals_of

@@ -14,7 +14,7 @@ import typer
 from pipelines.errors import UnusableDatabaseUrl
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
-from pipelines.judging.log_events import Route
+from pipelines.judging.route import Route
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books
 from pipelines.repair.audit import known_repairs

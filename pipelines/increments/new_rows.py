@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from pipelines.increments.marks import NOTHING, Marks
 from pipelines.judging.events import all_events
-from pipelines.judging.log_events import Progress, Route, classified_records, events_of, unsettled
+from pipelines.judging.log_events import classified_records, events_of, unsettled
+from pipelines.judging.route import Progress, Route
 from pipelines.judging.table_events import credit_events, ending_events, item_events, markers, order_events, transaction_events
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.key_ranges import Since

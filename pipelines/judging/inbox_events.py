@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
-import pyarrow
 
-from pipelines.judging.history import COUNTS, EVENT_COLUMNS, IN_THE_INBOX, KEY
-from pipelines.judging.log_events import Route
+from pipelines.judging.history import COUNTS, IN_THE_INBOX, KEY
+from pipelines.judging.route import Route
 from rocketmq_broker.message import properties
 
 STATUSES: Final = {"NEW": "waiting", "FAILED": "waiting", "PARKED": "parked", "DISMISSED": "dismissed"}
@@ -25,8 +24,6 @@ REFUSALS: Final = ".refusals"
 _COUNTED: Final = tuple(name for name in COUNTS if name.startswith(IN_THE_INBOX))
 INBOX_COLUMNS: Final = (*KEY, *_COUNTED, "unknown_rows", "received_at_ms", "latest_at_ms", "last_error")
 """The columns of EVENT_COLUMNS that the events have."""
-_ARROW: Final = {"string": pyarrow.string(), "bigint": pyarrow.int64(), "int": pyarrow.int32()}
-_SCHEMA: Final = pyarrow.schema([(name, _ARROW[EVENT_COLUMNS[name]]) for name in INBOX_COLUMNS])
 
 
 def inbox_events(rows: Iterable[Mapping[str, Any]], route: Route) -> Iterator[dict[str, Any]]:
@@ -35,12 +32,6 @@ def inbox_events(rows: Iterable[Mapping[str, Any]], route: Route) -> Iterator[di
         column = _column(row, route)
         if column is not None:
             yield _event(row, column)
-
-
-def inbox_event_table(batches: Iterable[pyarrow.RecordBatch], route: Route) -> pyarrow.Table:
-    """Returns the events of batches of rows, with INBOX_COLUMNS. The bodies are read batch by batch, and not kept."""
-    made = (pyarrow.RecordBatch.from_pylist([*inbox_events(batch.to_pylist(), route)], _SCHEMA) for batch in batches)
-    return pyarrow.Table.from_batches(made, _SCHEMA)
 
 
 def _column(row: Mapping[str, Any], route: Route) -> str | None:

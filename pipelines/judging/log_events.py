@@ -6,8 +6,7 @@ is used only if the body has no order id.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -15,6 +14,7 @@ from pyspark.sql import functions as F
 
 from pipelines.judging.events import event_rows
 from pipelines.judging.log_gaps import name_of_stretch
+from pipelines.judging.route import REQUIRED, REQUIRED_OF_CANCELLATION, Progress, Route
 from pipelines.judging.table_events import mark_of_item
 from pipelines.spark.sql_text import if_true, quoted
 from rocketmq_broker.message import topics
@@ -25,40 +25,7 @@ _BODY: Final = (
     "cancelled_at_ms: bigint, reason: string, items: array<struct<name: string, quantity: bigint>>>, is_whole boolean"
 )
 _AS_CONSUMERS_READ: Final = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
-REQUIRED: Final = ("order_id", "customer", "total_cents", "currency", "created_at_ms")
-"""The fields that exist in all versions of an order's message."""
-REQUIRED_OF_CANCELLATION: Final = ("order_id", "customer", "total_cents", "currency", "cancelled_at_ms", "reason")
-"""The fields that exist in all versions of a cancellation's message."""
 _ITEMS_SINCE_VERSION: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """The topics of the messages, and the consumer group that writes the credits."""
-
-    topic: str = "orders"
-    consumer_group: str = "credit_service"
-    cancellation_topic: str = "order_cancellations"
-    """The topic of cancellations of published orders."""
-
-    @property
-    def retry_topic(self) -> str:
-        """The topic of the group's redeliveries."""
-        return topics.retry_topic(self.consumer_group)
-
-    @property
-    def consumed_topics(self) -> tuple[str, ...]:
-        """The topics whose consumer offsets are used."""
-        return self.topic, self.retry_topic, self.cancellation_topic
-
-    @property
-    def dead_letter_topic(self) -> str:
-        """The topic of the group's dead letters."""
-        return topics.dead_letter_topic(self.consumer_group)
-
-
-Progress = Mapping[str, Mapping[int, int] | None]
-"""Maps each topic to the consumer group's next offset in each queue, or to None if the offsets are unknown."""
 
 
 def log_events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:

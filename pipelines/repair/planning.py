@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
-from pipelines.judging.log_events import Route
+from pipelines.judging.route import Route
 from pipelines.repair.evidence import evidence_of
 from pipelines.repair.plan import Action, ManualDecision, OrderFields, RepairPlan, RepairStep
 

@@ -68,6 +68,7 @@ ROOTS = {
     "broker/rocketmq_broker/admin/messages/commands.py": "a command begins here",
     "broker/rocketmq_broker/admin/console/application.py": "it builds the console",
     "broker/rocketmq_broker/testing/*": "it builds a broker in another world",
+    "demo/play/system.py": "a page begins here, and its broker makes the world",
     "service_runtime/service.py": "it opens a service, and passes the world to the builder of its parts",
     "*_service/entrypoints/process.py": "some of its commands need no service",
     "credit_service/worker/*": "it builds the worker, or asks for it",

@@ -23,9 +23,9 @@ from rocketmq_broker.store.files import FileSystem, OsFileSystem
 from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.apache import LikeApache, release_named
 from rocketmq_broker.testing.disk import Disk, InlineFlush
-from rocketmq_broker.testing.idle_skip import MIN_LEAP_S, QUIET_S, IdleSkip
 from rocketmq_broker.testing.interceptor import Faults, Interceptor
 from rocketmq_broker.testing.journal import EventKind, Journal
+from rocketmq_broker.testing.loops.idle_skip import MIN_LEAP_S, QUIET_S, IdleSkip
 from rocketmq_broker.testing.memory_network import MemoryNetwork
 from rocketmq_broker.testing.queries import IS_ASSERTION, MOMENT_S, Queries
 from rocketmq_broker.testing.transactions import Inspection
@@ -295,6 +295,11 @@ class RocketMQ(Queries):
         """Stops refusing messages."""
         self.faults.refuse_sends_with = None
 
+    @property
+    def is_disk_full(self) -> bool:
+        """Whether the broker's disk is full."""
+        return self._disk.is_full
+
     def fill_disk(self) -> None:
         """Fills the broker's disk until `free_disk` is called."""
         self._disk.is_full = True
@@ -366,12 +371,29 @@ class RocketMQ(Queries):
         await self._in_its_context(self._start_broker())
         self.journal.note(EventKind.BROKER, "the broker starts again")
 
-    def commit_log(self) -> bytes:
-        """Returns the bytes of the whole commit log of a store in memory. Raises ValueError if the store is a directory."""
-        if not isinstance(self._files, MemoryFiles):
-            raise ValueError("commit_log() requires a store in memory: read the files in the store's directory instead")
-        segments = [path for path in self._files.paths if path.parent.name == "commitlog"]
-        return b"".join(self._files.content(path) for path in segments)
+    def commit_log(self, *, is_synced: bool = False) -> bytes:
+        """Returns the bytes of the whole commit log of a store in memory. Raises ValueError if the store is a directory.
+
+        With `is_synced`, returns only the bytes that a power failure would leave.
+        """
+        files = self._memory_files("commit_log()")
+        if is_synced:
+            files = files.powered_off()
+        segments = [path for path in files.paths if path.parent.name == "commitlog"]
+        return b"".join(files.content(path) for path in segments)
+
+    def stored_file(self, name: str) -> bytes | None:
+        """Returns the content of a file of a store in memory, such as `config/consumerOffset.json`; None if there is none.
+
+        Raises ValueError if the store is a directory.
+        """
+        files = self._memory_files("stored_file()")
+        path = Path(_MEMORY) / name
+        return files.content(path) if path in files.paths else None
+
+    def inspection(self) -> Inspection:
+        """Returns an object that reads the running broker's state, without a connection. Raises RuntimeError if none runs."""
+        return self._inspection()
 
     # internals
 
@@ -380,6 +402,11 @@ class RocketMQ(Queries):
         if self._broker is None:
             raise RuntimeError("the broker is not running: call start(), or restart() after crash()")
         return self._broker
+
+    def _memory_files(self, call: str) -> MemoryFiles:
+        if not isinstance(self._files, MemoryFiles):
+            raise ValueError(f"{call} requires a store in memory: read the files in the store's directory instead")
+        return self._files
 
     @property
     def _active_interceptor(self) -> Interceptor:

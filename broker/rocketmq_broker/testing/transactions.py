@@ -95,14 +95,14 @@ class Inspection:
 
     def producers(self, group: str) -> list[str]:
         """Returns the addresses of the group's online producers."""
-        answer = self._ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, GetProducerConnectionListRequestHeader(producer_group=group))
+        answer = self.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, GetProducerConnectionListRequestHeader(producer_group=group))
         if answer.code != ResponseCode.SUCCESS:
             return []
         return [member.client_addr for member in ProducerConnection.decode(answer.body).connection_set]
 
     def topics(self) -> dict[str, int]:
         """Returns the topics with their numbers of read queues."""
-        answer = self._ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
+        answer = self.ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
         table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
         return {name: config.read_queue_nums for name, config in table.items()}
 
@@ -114,7 +114,7 @@ class Inspection:
 
     def subscriptions(self, group: str) -> list[str]:
         """Returns the topics to which online members of the group subscribe. Returns none for a broadcasting group."""
-        answer = self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(consumer_group=group))
+        answer = self.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(consumer_group=group))
         if answer.code != ResponseCode.SUCCESS:
             return []
         online = ConsumerConnection.decode(answer.body)
@@ -126,12 +126,12 @@ class Inspection:
         Counts the messages of `topic`. Without `topic`, counts those of all topics for which the group has offsets.
         """
         header = GetConsumeStatsRequestHeader(consumer_group=group, topic=topic)
-        stats = ConsumeStats.decode(self._ask(RequestCode.GET_CONSUME_STATS, header).body)
+        stats = ConsumeStats.decode(self.ask(RequestCode.GET_CONSUME_STATS, header).body)
         return sum(offsets.broker_offset - offsets.consumer_offset for offsets in stats.offset_table.values())
 
     def count_delayed(self) -> int:
         """Returns the number of delayed messages that are not delivered yet."""
-        answer = self._ask(RequestCode.GET_ALL_DELAY_OFFSET, None)
+        answer = self.ask(RequestCode.GET_ALL_DELAY_OFFSET, None)
         delivered = {int(level): int(offset) for level, offset in re.findall(rb"(\d+):(\d+)", answer.body)}
         return sum(self._end_of_delay(level) - offset for level, offset in delivered.items())
 
@@ -139,28 +139,8 @@ class Inspection:
         """Yields the messages of one queue."""
         return (to_message(record, self._broker_name) for record in self._records(topic, queue_id))
 
-    def _records(self, topic: str, queue_id: int) -> Iterator[Record]:
-        first = self._ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
-        offset = max(0, first.decode_header(GetMinOffsetResponseHeader).offset)
-        while True:
-            answer = self._ask(RequestCode.PULL_MESSAGE, _pull(topic, queue_id, offset))
-            if answer.code != ResponseCode.SUCCESS:
-                return
-            yield from decode_records(answer.body)
-            offset = answer.decode_header(PullMessageResponseHeader).next_begin_offset
-
-    def _end_of_delay(self, level: int) -> int:
-        header = GetMaxOffsetRequestHeader(topic=topics.SCHEDULE_TOPIC, queue_id=level - 1)
-        return self._ask(RequestCode.GET_MAX_OFFSET, header).decode_header(GetMaxOffsetResponseHeader).offset
-
-    def _transaction_at(self, commit_log_offset: int) -> list[TransactionInfo]:
-        found = self._list(AdminRequestCode.SHOW_TRANSACTION, ShowTransactionRequestHeader(half_offset=commit_log_offset))
-        return [info for info in found if info.half_offset == commit_log_offset]
-
-    def _list(self, code: int, header: CommandHeader) -> list[TransactionInfo]:
-        return TransactionList.decode(self._ask(code, header).body).transactions
-
-    def _ask(self, code: int, header: CommandHeader | None) -> RemotingCommand:
+    def ask(self, code: int, header: CommandHeader | None) -> RemotingCommand:
+        """Returns the broker's answer to a request. Raises RuntimeError if the broker does not answer immediately."""
         asker = _Asker()
         (request,) = FrameDecoder().feed(encode_request(code, header, opaque=0))
         self._broker.on_requests(cast(Connection, asker), [request])
@@ -168,6 +148,27 @@ class Inspection:
             raise RuntimeError(f"the broker did not answer request {code} immediately")
         (answer,) = FrameDecoder().feed(asker.answer)
         return answer
+
+    def _records(self, topic: str, queue_id: int) -> Iterator[Record]:
+        first = self.ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
+        offset = max(0, first.decode_header(GetMinOffsetResponseHeader).offset)
+        while True:
+            answer = self.ask(RequestCode.PULL_MESSAGE, _pull(topic, queue_id, offset))
+            if answer.code != ResponseCode.SUCCESS:
+                return
+            yield from decode_records(answer.body)
+            offset = answer.decode_header(PullMessageResponseHeader).next_begin_offset
+
+    def _end_of_delay(self, level: int) -> int:
+        header = GetMaxOffsetRequestHeader(topic=topics.SCHEDULE_TOPIC, queue_id=level - 1)
+        return self.ask(RequestCode.GET_MAX_OFFSET, header).decode_header(GetMaxOffsetResponseHeader).offset
+
+    def _transaction_at(self, commit_log_offset: int) -> list[TransactionInfo]:
+        found = self._list(AdminRequestCode.SHOW_TRANSACTION, ShowTransactionRequestHeader(half_offset=commit_log_offset))
+        return [info for info in found if info.half_offset == commit_log_offset]
+
+    def _list(self, code: int, header: CommandHeader) -> list[TransactionInfo]:
+        return TransactionList.decode(self.ask(code, header).body).transactions
 
 
 class _Asker:

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlalchemy import Engine, text
 
-from pipelines.judging.log_events import Route
+from pipelines.judging.route import Route
 from pipelines.judging.without_spark.auditing import RecordsOfBroker
 from pipelines.judging.without_spark.table_events import Row, TableRows
 from pipelines.sources.logs.consumer_offsets import consumer_offsets_in

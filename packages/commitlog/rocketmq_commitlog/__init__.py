@@ -5,7 +5,20 @@ spark.dataSource.register(CommitLogSource)
 spark.read.format("rocketmq_commitlog").option("store", "store").schema("topic string, keys string, body binary").load()
 """
 
+from typing import TYPE_CHECKING, Any
+
 from rocketmq_commitlog.errors import UnreadableStore
-from rocketmq_commitlog.source import CommitLogSource
+
+if TYPE_CHECKING:
+    from rocketmq_commitlog.source import CommitLogSource
 
 __all__ = ["CommitLogSource", "UnreadableStore"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the data source when it is used first, because the modules that read a log need neither Spark nor Arrow."""
+    if name == "CommitLogSource":
+        from rocketmq_commitlog.source import CommitLogSource
+
+        return CommitLogSource
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

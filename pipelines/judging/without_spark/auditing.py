@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.log_events import Progress, Route
 from pipelines.judging.log_gaps import with_unjudged
+from pipelines.judging.route import Progress, Route
 from pipelines.judging.without_spark.record_events import record_events
 from pipelines.judging.without_spark.sqlite_judge import Event, judge
 from pipelines.judging.without_spark.table_events import TableRows

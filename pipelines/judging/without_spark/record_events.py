@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from pipelines.judging.log_events import REQUIRED, REQUIRED_OF_CANCELLATION, Progress, Route
+from pipelines.judging.route import REQUIRED, REQUIRED_OF_CANCELLATION, Progress, Route
 from pipelines.judging.without_spark.sqlite_judge import Event
 from pipelines.judging.without_spark.table_events import mark_of_item
 from rocketmq_broker.message import topics

@@ -19,8 +19,8 @@ from order_messages.states import (
 )
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.inbox_events import inbox_events
-from pipelines.judging.log_events import Route
-from pipelines.judging.table_events import CENTS_PER_POINT, CURRENCY_LETTERS, MAX_QUANTITY
+from pipelines.judging.limits import CENTS_PER_POINT, CURRENCY_LETTERS, MAX_QUANTITY
+from pipelines.judging.route import Route
 
 Row = Mapping[str, Any]
 """A row of a table by column name."""

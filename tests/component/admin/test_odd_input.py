@@ -19,7 +19,8 @@ from typer.testing import CliRunner, Result
 from rocketmq_broker.admin import session
 from rocketmq_broker.admin.__main__ import app
 from rocketmq_broker.admin.output.durations import MAX_MS, parse_duration_ms
-from rocketmq_broker.admin.output.printing import print_json, time_text
+from rocketmq_broker.admin.output.printing import print_json
+from rocketmq_broker.admin.output.times import time_text
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import encode_record, host_bytes
 from rocketmq_broker.protocol.bodies import TransactionInfo

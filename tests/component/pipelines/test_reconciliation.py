@@ -13,8 +13,8 @@ import pytest
 
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.log_events import Route
 from pipelines.judging.log_gaps import gap_lines
+from pipelines.judging.route import Route
 from pipelines.judging.totals import SUMMED, Money, Tolerance
 from pipelines.message_report import LoggedTransactions, MessageReport, TopicCount
 from pipelines.reconciliation import Books, ReconciliationOutcome, log_begins_ms

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from demo.ports import free_ports
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.log_events import Route
+from pipelines.judging.route import Route
 from pipelines.judging.totals import SUMMED, Tolerance
 from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
 from pipelines.sources.databases.database_url import parse_database_url

@@ -3,21 +3,29 @@
 `create_console` is the entry point. An `Extension` adds further screens.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.applications import Starlette
+
 from rocketmq_broker.admin.console.application import Extension, create_console
+from rocketmq_broker.admin.console.drawing.sequence import Diagram, sequence_diagram
 from rocketmq_broker.admin.console.form_action import FormAction
-from rocketmq_broker.admin.console.pages import Section, url
+from rocketmq_broker.admin.console.pages import Pages, Section, url
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.screens.search import Finder, SearchHit
 from rocketmq_broker.admin.console.screens.transaction import TransactionFacts, Witness, find_transactions
-from rocketmq_broker.admin.console.serving import serve
 from rocketmq_broker.admin.console.settings import ConsoleSettings, UnusableSettings, console_settings
 from rocketmq_broker.admin.console.visit import Visit
 
 __all__ = [
     "ConsoleSettings",
+    "Diagram",
     "Extension",
     "Finder",
     "FormAction",
+    "Pages",
     "Screen",
     "SearchHit",
     "Section",
@@ -28,6 +36,17 @@ __all__ = [
     "console_settings",
     "create_console",
     "find_transactions",
+    "sequence_diagram",
     "serve",
     "url",
 ]
+
+
+async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
+    """Serves the application until SIGINT or SIGTERM. Calls `on_ready` with the address once the server listens.
+
+    Raises UnusableSettings if it cannot listen. Only this function imports uvicorn: a console in a web page needs no server.
+    """
+    from rocketmq_broker.admin.console import serving
+
+    await serving.serve(app, settings, on_ready)

@@ -15,8 +15,8 @@ from starlette.responses import HTMLResponse
 from rocketmq_broker.admin.console.wording.language_switch import in_other_languages, language_of
 from rocketmq_broker.admin.console.wording.words import LANGUAGES, TemplatesInWords, Words
 from rocketmq_broker.admin.output.durations import duration_text, since_text
-from rocketmq_broker.admin.output.printing import time_text
 from rocketmq_broker.admin.output.shown_bodies import shown_body
+from rocketmq_broker.admin.output.times import time_text
 from rocketmq_broker.message.text.printable import printable
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -35,8 +35,9 @@ class Pages:
     def __init__(self, sections: Sequence[Section], templates: Sequence[Path] = ()) -> None:
         """`templates` are the template folders of extensions. The console's own templates take precedence."""
         folders = (TEMPLATES, *templates)
+        self._words = {language: Words.of(language, folders) for language in LANGUAGES}
         self._environments = {
-            language: _environment(folders, Words.of(language, folders), language, sections) for language in LANGUAGES
+            language: _environment(folders, words, language, sections) for language, words in self._words.items()
         }
 
     def page(
@@ -55,7 +56,15 @@ class Pages:
 
     def part(self, request: Request, template: str, **facts: Any) -> str:
         """Returns a part of a page in the visitor's language."""
-        return self._environments[language_of(request)].get_template(template).render(facts)
+        return self.in_language(language_of(request), template, **facts)
+
+    def translated(self, language: str, sentence: str) -> str:
+        """Returns a sentence of code in a language of LANGUAGES; the sentence itself if it is not in the catalogues."""
+        return str(self._words[language].translated(sentence))
+
+    def in_language(self, language: str, template: str, **facts: Any) -> str:
+        """Returns a part of a page in a language of LANGUAGES."""
+        return self._environments[language].get_template(template).render(facts)
 
 
 def _environment(folders: Sequence[Path], words: Words, language: str, sections: Sequence[Section]) -> Environment:

@@ -8,7 +8,8 @@ from rocketmq_broker.admin.dead_letters.content import DeadLetterContent
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.dead_letters.finding import DeadLetterGroup
 from rocketmq_broker.admin.output.durations import duration_text
-from rocketmq_broker.admin.output.printing import print_facts, print_table, time_text
+from rocketmq_broker.admin.output.printing import print_facts, print_table
+from rocketmq_broker.admin.output.times import time_text
 
 
 def print_groups(rows: Sequence[tuple[str, DeadLetterGroup]], now_ms: int) -> None:

@@ -7,7 +7,8 @@ from typing import Final
 
 from rocketmq_broker.admin.messages.content import MessageContent
 from rocketmq_broker.admin.messages.finding import FoundMessage, GroupConsumption
-from rocketmq_broker.admin.output.printing import echo, print_facts, print_json_line, time_text
+from rocketmq_broker.admin.output.printing import echo, print_facts, print_json_line
+from rocketmq_broker.admin.output.times import time_text
 from rocketmq_broker.message.text.printable import printable
 
 MAX_BODY_LENGTH: Final = 200

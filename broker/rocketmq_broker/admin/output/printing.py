@@ -1,19 +1,18 @@
-"""Prints tables, text and JSON."""
+"""Prints tables, text and JSON. Rich is imported when the first table is printed: a console in a web page has none."""
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from rocketmq_broker.message.text.printable import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -61,6 +60,9 @@ def print_listing(
 
 def print_table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
     """Prints one row per line. Adds a column for the broker's address if there are several brokers."""
+    from rich.table import Table
+    from rich.text import Text
+
     has_broker_column = len({address for address, _ in rows}) > 1
     table = Table(box=None, pad_edge=False)
     for column in (*(["broker"] if has_broker_column else []), *columns):
@@ -72,22 +74,15 @@ def print_table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Prints names with their values, one per line. Omits empty values."""
+    from rich.table import Table
+    from rich.text import Text
+
     grid = Table.grid(padding=(0, 2))
     for name, value in facts:
         if value:
             grid.add_row(Text(printable(name), style="dim"), Text("\n".join(map(printable, value.split("\n")))))
     grid.add_row()
     _console().print(grid)
-
-
-def time_text(ms: int | None) -> str:
-    """Formats a time in local time; an empty string for None."""
-    if ms is None:
-        return ""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
-    except (OverflowError, ValueError, OSError):
-        return f"{ms} ms after 1970"  # the year is out of the system clock's range
 
 
 def _with_broker(address: str, row: msgspec.Struct) -> dict[str, object]:
@@ -102,4 +97,6 @@ def _json_escaped(line: str) -> str:
 
 
 def _console() -> Console:
+    from rich.console import Console
+
     return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_NO_TERMINAL)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from rocketmq_broker.admin.broker_requests.discarded import DiscardedMessage
 from rocketmq_broker.admin.output.durations import duration_text
-from rocketmq_broker.admin.output.printing import print_facts, print_table, time_text
+from rocketmq_broker.admin.output.printing import print_facts, print_table
+from rocketmq_broker.admin.output.times import time_text
 from rocketmq_broker.protocol.bodies import TransactionInfo
 
 

@@ -9,7 +9,8 @@ import typer
 
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
-from rocketmq_broker.admin.output.printing import echo, print_listing, print_table, time_text
+from rocketmq_broker.admin.output.printing import echo, print_listing, print_table
+from rocketmq_broker.admin.output.times import time_text
 from rocketmq_broker.admin.progress.groups import SAME_SUBSCRIPTIONS, GroupFigures, QueueLag, groups_of, progress_of
 from rocketmq_broker.admin.progress.topics import TopicFigures, topics_of
 from rocketmq_broker.admin.running import run

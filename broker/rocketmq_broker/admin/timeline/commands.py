@@ -8,7 +8,8 @@ import typer
 
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
-from rocketmq_broker.admin.output.printing import echo, print_json, print_table, time_text
+from rocketmq_broker.admin.output.printing import echo, print_json, print_table
+from rocketmq_broker.admin.output.times import time_text
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.admin.timeline.building import build_timeline

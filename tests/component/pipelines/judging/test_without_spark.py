@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.log_events import Route
+from pipelines.judging.route import Route
 from pipelines.judging.totals import SUMMED
 from pipelines.judging.without_spark.auditing import RecordsOfBroker, audited
 from pipelines.judging.without_spark.table_events import Row, TableRows

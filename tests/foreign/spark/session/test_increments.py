@@ -17,7 +17,7 @@ from pipelines.errors import StateUnusable
 from pipelines.increments.increment import names_of, reconcile_new
 from pipelines.increments.state import IncrementState, Manifest
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.log_events import Route
+from pipelines.judging.route import Route
 from pipelines.judging.totals import FindingTotal
 from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
 from pipelines.repair.audit import known_repairs

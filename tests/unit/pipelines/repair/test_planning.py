@@ -9,7 +9,7 @@ import pytest
 from pipelines.errors import PlanUnusable
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.judge import FINDING_COLUMNS
-from pipelines.judging.log_events import Route
+from pipelines.judging.route import Route
 from pipelines.repair.plan import Action, OrderFields, RepairPlan, read_plan, write_plan
 from pipelines.repair.planning import ADVICE, REMEDIES, plan_of, remedy_of
 

@@ -1,0 +1,15 @@
+"""Formats times."""
+
+from __future__ import annotations
+
+import time
+
+
+def time_text(ms: int | None) -> str:
+    """Formats a time in local time; an empty string for None."""
+    if ms is None:
+        return ""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
+    except (OverflowError, ValueError, OSError):
+        return f"{ms} ms after 1970"  # the year is out of the system clock's range

@@ -1,0 +1,61 @@
+"""An event loop without sockets, threads and signals, for a Python that runs in a web page (Pyodide).
+
+`VirtualTime.adopt` makes it use a test's clock. All connections are those of the test's network in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from asyncio import events
+from collections.abc import Coroutine
+from typing import Any, NoReturn, TypeVar
+
+from rocketmq_broker.testing.virtual_time import NothingHappens
+
+T = TypeVar("T")
+
+
+class PageLoop(asyncio.SelectorEventLoop):
+    """An event loop that only runs callbacks and timers. It also runs in CPython, with the same results."""
+
+    def __init__(self) -> None:
+        """Creates a loop, which is not running."""
+        super().__init__(_NoFiles())
+
+    def complete(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine and returns its result, also if the caller's thread runs another event loop, as a page's does."""
+        outer = events._get_running_loop()
+        events._set_running_loop(None)
+        try:
+            return self.run_until_complete(work)
+        finally:
+            events._set_running_loop(outer)
+
+    # A loop has a pair of sockets by which other threads wake it. A page has neither.
+
+    def _make_self_pipe(self) -> None: ...
+    def _close_self_pipe(self) -> None: ...
+    def _write_to_self(self) -> None: ...
+
+
+class _NoFiles(selectors.BaseSelector):
+    """A selector without files."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Returns nothing. Raises NothingHappens if the loop would wait forever, because a page would freeze."""
+        if timeout is None:
+            raise NothingHappens("nothing can happen: the loop has no timers, and a page has no sockets")
+        return []
+
+    def register(self, *args: Any, **named: Any) -> NoReturn:
+        """Raises OSError."""
+        raise OSError("a page has no sockets")
+
+    def unregister(self, *args: Any, **named: Any) -> NoReturn:
+        """Raises OSError."""
+        raise OSError("a page has no sockets")
+
+    def get_map(self) -> dict[Any, selectors.SelectorKey]:
+        """Returns an empty dict."""
+        return {}

@@ -1,0 +1,112 @@
+"""Three mistakes that articles teach, each as a service would make it. The buttons switch them on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Engine, text
+from sqlmodel import Session
+
+from credit_service.service_layer.crediting import entry_of
+from demo.play.side import ORDER_SERVICE, SHORT_ID, PageClientLoop, ProcessDied, Surroundings
+from order_messages.states import OrderState, TransactionState
+from order_service.adapters.local_transaction import insert_order
+from order_service.domain.order import Item, Order
+from order_service.service_layer.placing import order_message
+from rocketmq_broker.client import ClientError, LocalTransactionState, Producer
+from rocketmq_broker.databases.inbox import InboxMessage
+from rocketmq_broker.message import Message, MessageExt
+
+_SENDER: Final = "order_service_sender"
+_UNIQUE: Final = "uq_credits_order_id_kind"
+
+
+class ForgetfulAnswers:
+    """The first mistake: check-backs are answered from memory, and with ROLLBACK for a transaction that the memory lacks."""
+
+    def __init__(self) -> None:
+        """A new process has an empty memory."""
+        self._committed: set[str | None] = set()
+
+    def remember(self, message: Message) -> None:
+        """Remembers that the message's local transaction was committed."""
+        self._committed.add(message.transaction_id)
+
+    def answer(self, message: MessageExt) -> LocalTransactionState:
+        """Returns COMMIT or ROLLBACK, and never UNKNOWN."""
+        is_known = message.transaction_id in self._committed
+        return LocalTransactionState.COMMIT_MESSAGE if is_known else LocalTransactionState.ROLLBACK_MESSAGE
+
+
+def drop_unique_key(engine: Engine) -> None:
+    """The second mistake, in the table: rebuilds the ledger without the unique key of order and kind."""
+    with engine.begin() as connection:
+        definition = str(connection.execute(text("SELECT sql FROM sqlite_master WHERE name = 'credits'")).scalar_one())
+        lines = [line for line in definition.splitlines() if _UNIQUE not in line]
+        without_key = "\n".join(lines).replace("credits", "credits_new", 1)
+        without_key = without_key.rstrip().removesuffix(")").rstrip().removesuffix(",") + "\n)"
+        connection.execute(text(without_key))
+        connection.execute(text("INSERT INTO credits_new SELECT * FROM credits"))
+        connection.execute(text("DROP TABLE credits"))
+        connection.execute(text("ALTER TABLE credits_new RENAME TO credits"))
+
+
+def credit_each_message(session: Session, messages: Sequence[InboxMessage], now_ms: int) -> bool:
+    """The second mistake, in the code: credits each message that arrives, without looking for an earlier credit."""
+    connection = session.connection()
+    for message in messages:
+        entry = entry_of(message)
+        values: dict[str, Any] = {
+            "order_id": entry.order_id, "kind": entry.kind.value, "customer": entry.customer, "points": entry.points,
+            "amount_cents": entry.amount_cents, "message_id": entry.message_id, "transaction_id": entry.transaction_id,
+            "created_at_ms": now_ms,
+        }  # fmt: skip
+        names = ", ".join(values)
+        places = ", ".join(f":{name}" for name in values)
+        connection.execute(text(f"INSERT INTO credits ({names}) VALUES ({places})"), values)
+        balance = "INSERT INTO balances VALUES (:customer, :points) ON CONFLICT DO UPDATE SET points = points + :points"
+        connection.execute(text(balance), {"customer": entry.customer, "points": entry.points})
+    return True
+
+
+def send_inside(engine: Engine, around: Surroundings, customer: str, amount: int, *, dies: Callable[[], bool]) -> None:
+    """The third mistake: sends a plain message inside the database transaction, and commits afterwards.
+
+    If `dies` returns True, the process ends before the commit, and the database rolls back. The message stays.
+    """
+    world, loop = around.world, PageClientLoop(around.loop)
+    order = Order(
+        order_id=str(world.new_uuid()), customer=customer, items=(Item("book", 1, amount),), currency="EUR",
+        created_at_ms=world.wall_ms(), idempotency_key=None, state=OrderState.PLACED, pay_until_ms=None,
+    )  # fmt: skip
+    name = order.order_id[:SHORT_ID]
+    producer = Producer(_SENDER, namesrv_addr=around.namesrv_addr)
+    loop.run(producer.start())
+    transaction = {
+        "transaction_id": order.order_id, "order_id": order.order_id, "state": TransactionState.COMMITTED.value,
+        "created_at_ms": order.created_at_ms, "kind": "order",
+    }  # fmt: skip
+    try:
+        with engine.begin() as connection:
+            insert_order(connection, order, transaction)
+            loop.run(producer.send(order_message(order)))
+            around.note(
+                ORDER_SERVICE,
+                f"order {name} is sent before the local commit",
+                "message",
+            )
+            if dies():
+                raise ProcessDied
+        around.note(ORDER_SERVICE, f"local commit: order {name} is in the database", "commit")
+    except ProcessDied:
+        around.note(
+            ORDER_SERVICE,
+            f"the database rolls back: it has no order {name}",
+            "fault",
+        )
+        raise
+    except ClientError as error:
+        around.note(ORDER_SERVICE, f"order {name} could not be sent: {error}", "refused")
+    finally:
+        loop.run(producer.shutdown())

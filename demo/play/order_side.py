@@ -1,0 +1,180 @@
+"""The order service of a session: its real Flask application, order database and transaction producer, without threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from flask import Flask
+from sqlalchemy import Engine
+
+from demo.play.mistakes import ForgetfulAnswers, send_inside
+from demo.play.side import ORDER_SERVICE, SHORT_ID, PageClientLoop, ProcessDied, Row, Surroundings, rows_of
+from demo.play.words import CannotPress
+from order_service.adapters.order_broker import OrderBroker
+from order_service.adapters.order_store import SqlOrderStore
+from order_service.entrypoints.http import create_app
+from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.transaction_listener import transaction_listeners
+from rocketmq_broker.client import LocalTransactionState, RemotingCommand, TransactionListener
+from rocketmq_broker.message import Message, MessageExt
+from service_runtime.failing.armed_failpoints import FailedOnPurpose
+
+ORDER_LIMIT_CENTS: Final = 1_000_000
+SLOW_S: Final = 8.0
+"""The seconds by which the local transaction of a slow order starts late, so that a check-back comes first."""
+_SEND_TIMEOUT_MS: Final = 3_000
+
+
+class OrderSide:
+    """The order service. Its process can die and start again, and its database stays."""
+
+    def __init__(self, engine: Engine, around: Surroundings) -> None:
+        """`engine` belongs to the migrated order database. Call `start`."""
+        self._engine, self._around = engine, around
+        self.is_running = False
+        self.dies_before_commit = False
+        """Whether the process dies at the next order, between local commit and COMMIT."""
+        self.is_slow = False
+        """Whether the next order's local transaction starts SLOW_S late."""
+        self.forgets = False
+        """Whether check-backs are answered from memory, with ROLLBACK for what it lacks. This is a mistake of articles."""
+        self.sends_inside = False
+        """Whether orders are sent as plain messages before the local commit. This is a mistake of articles."""
+        self.is_dead = False
+        """Whether the process was killed. A dead process sends nothing, not even a farewell."""
+        self._loop = PageClientLoop(around.loop)
+        self._app: Flask | None = None
+        self._broker: OrderBroker | None = None
+
+    def start(self) -> None:
+        """Starts a process of the service, which joins its producer group."""
+        around = self._around
+        self._loop = PageClientLoop(around.loop)
+        self.is_dead = False
+        store = SqlOrderStore(self._engine, around.world)
+        real = transaction_listeners(store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=around.world.wall_ms)
+        listeners: Mapping[str, Any] = {topic: _WatchedListener(listener, self) for topic, listener in real.items()}
+        self._broker = OrderBroker(
+            listeners,
+            namesrv_addr=around.namesrv_addr,
+            send_timeout_ms=_SEND_TIMEOUT_MS,
+            loop=self._loop,
+            witness=store.history.witness,
+            rpc_hook=_Wire(self),
+            history=store.history,
+        )
+        self._app = create_app(store, self._broker, around.world)
+        self._broker.start()
+        self.is_running = True
+
+    def place(self, customer: str, amount: int) -> None:
+        """Sends POST /orders for a book that costs `amount` cents. Raises CannotPress if the service is not running."""
+        if self._app is None:
+            raise CannotPress("the order service is not running: start it first")
+        try:
+            if self.sends_inside:
+                send_inside(self._engine, self._around, customer, amount, dies=self._dies_now)
+                return
+            item = {"name": "book", "quantity": 1, "price_cents": amount}
+            answer = self._app.test_client().post("/orders", json={"customer": customer, "items": [item]})
+        except ProcessDied:
+            self._die()
+            return
+        if answer.status_code >= 400:
+            self.note(f"POST /orders answers {answer.status_code}: {_detail(answer.get_json())}", "refused")
+
+    def stop(self) -> None:
+        """Stops the process, if it runs."""
+        if self._broker is not None:
+            self._broker.stop()
+        self._broker = self._app = None
+        self.is_running = False
+
+    def tables(self) -> dict[str, list[Row]]:
+        """Returns the rows of the order database by table."""
+        return {table: rows_of(self._engine, table) for table in ("orders", "order_items", "transactions")}
+
+    def note(self, text: str, kind: str) -> None:
+        """Adds an event of this service."""
+        self._around.note(ORDER_SERVICE, text, kind)
+
+    def took_slowness(self) -> bool:
+        """Returns whether this local transaction must start late. Only the first one after the button does."""
+        is_slow, self.is_slow = self.is_slow, False
+        return is_slow
+
+    async def die_if_armed(self) -> None:
+        """Ends the process if the button for it was pressed. Never returns then."""
+        if self._dies_now():
+            self.is_dead = True
+            await self._loop.die()
+
+    def _dies_now(self) -> bool:
+        is_armed, self.dies_before_commit = self.dies_before_commit, False
+        return is_armed
+
+    def _die(self) -> None:
+        self.is_dead = True
+        self.note("the order service dies", "fault")
+        self.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Wire:
+    """An RPC hook that drops what a dead process would send."""
+
+    side: OrderSide
+
+    def do_before_request(self, address: str, request: RemotingCommand) -> None:
+        """Raises FailedOnPurpose if the process is dead."""
+        if self.side.is_dead:
+            raise FailedOnPurpose("exit-after-local-commit")
+
+    def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
+        """Does nothing."""
+
+
+class _WatchedListener:
+    """A real listener whose steps become events. The buttons make it late, forgetful, or the last thing that its process does."""
+
+    def __init__(self, listener: TransactionListener, side: OrderSide) -> None:
+        self._listener, self._side = listener, side
+        self._memory = ForgetfulAnswers()
+
+    async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        """Runs the local transaction, perhaps late. Raises ProcessDied after the local commit if that button was pressed."""
+        if self._side.took_slowness():
+            name = _short(message)
+            self._side.note(f"the local transaction of {name} starts {SLOW_S:g} s late", "fault")
+            await asyncio.sleep(SLOW_S)
+        decision = self._listener.execute_local_transaction(message, arg)
+        assert isinstance(decision, LocalTransactionState)
+        outcome = arg.outcome.name if isinstance(arg, Attempt) else decision.name
+        is_stored = decision is LocalTransactionState.COMMIT_MESSAGE
+        name = _short(message)
+        text = f"local commit: order {name} is in the database" if is_stored else f"local transaction of {name}: {outcome}"
+        self._side.note(text, "commit" if is_stored else "refused")
+        if is_stored:
+            await self._side.die_if_armed()
+            self._memory.remember(message)
+        return decision
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Answers a check-back from the database, or from memory if the service makes that mistake."""
+        if self._side.forgets:
+            return self._memory.answer(message)
+        answer = self._listener.check_local_transaction(message)
+        assert isinstance(answer, LocalTransactionState)
+        return answer
+
+
+def _short(message: Message) -> str:
+    return next(iter(message.keys), "?")[:SHORT_ID]
+
+
+def _detail(problem: Any) -> str:
+    found = problem if isinstance(problem, dict) else {}
+    return str(found.get("detail") or found.get("title") or "no reason given")

@@ -1,0 +1,72 @@
+"""A session: the buttons that a reader has pressed, and the broker and the services that they act on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from demo.play.buttons import BUTTONS
+from demo.play.drawing import svg_of
+from demo.play.own_test import source_of_test
+from demo.play.shown import record_bytes, state_of
+from demo.play.system import PlayedSystem
+from demo.play.verdict import SessionVerdict
+from demo.play.words import CannotPress, Press
+
+Json = dict[str, Any]
+
+
+class PlaySession:
+    """A session of buttons. The same seed and the same buttons leave the same bytes, in a page and in CPython."""
+
+    def __init__(self, seed: int) -> None:
+        """Starts broker and services. Call `close` at the end."""
+        self.seed = seed
+        self.pressed: list[Press] = []
+        self._system = PlayedSystem(seed)
+
+    def press(self, name: str, **arguments: Any) -> None:
+        """Does what the button does, and returns when all work of this moment is done. Raises CannotPress."""
+        button = BUTTONS.get(name)
+        if button is None:
+            raise CannotPress(f"unknown button {name}: must be one of {', '.join(BUTTONS)}")
+        if unknown := arguments.keys() - button.arguments.keys():
+            raise CannotPress(f"{name} has no argument {', '.join(sorted(unknown))}")
+        for argument, value in arguments.items():
+            if type(value) is not type(button.arguments[argument]):
+                raise CannotPress(f"{argument} must be like {button.arguments[argument]!r}, not {value!r}")
+        if not button.is_enabled(self._system):
+            raise CannotPress(f"{name} cannot be pressed now")
+        press = Press(name, {**button.arguments, **arguments})
+        self._system.do(lambda system: button.press(system, **press.arguments))
+        self.pressed.append(press)
+
+    def state(self, language: str = "en") -> Json:
+        """Returns what the page shows, as values for JSON."""
+        return state_of(self._system, self.seed, self.pressed, language)
+
+    def record(self, offset: int) -> Json:
+        """Returns the bytes of the record at a commit log offset, field by field. Raises CannotPress if there is none."""
+        found = record_bytes(self._system.log(), offset)
+        if found is None:
+            raise CannotPress(f"no record begins at {offset}")
+        return found
+
+    def diagram(self, word: str, language: str = "en") -> str:
+        """Returns the sequence diagram of the transaction with this id or order id. Raises CannotPress if there is none."""
+        found = self._system.diagram_of(word)
+        if found is None:
+            raise CannotPress(f"the broker has no transaction of {word}")
+        return svg_of(found, language)
+
+    def test(self) -> str:
+        """Returns the source of a test that does the same with the fixture."""
+        orders, credits = self._system.orders.tables()["orders"], self._system.credits.tables()["credits"]
+        return source_of_test(self.seed, self.pressed, orders=len(orders), credits=len(credits))
+
+    def verdict(self) -> SessionVerdict:
+        """Returns the verdict of the reconciliation's rules on the present data."""
+        return self._system.verdict()
+
+    def close(self) -> None:
+        """Stops broker and services, and removes the databases."""
+        self._system.close()

@@ -1,0 +1,98 @@
+"""What the order side and the credit side of a session have in common: the event loop, the world, and the list of events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import Engine, text
+
+from rocketmq_broker.testing.loops.page_loop import PageLoop
+from rocketmq_broker.world import World
+
+T = TypeVar("T")
+Row = dict[str, Any]
+"""A row of a table by column name."""
+ORDER_SERVICE: Final = "order service"
+CREDIT_SERVICE: Final = "credit service"
+SHORT_ID: Final = 8
+"""The number of characters of an order id that events show."""
+
+Note = Callable[[str, str, str], None]
+"""Adds an event: who, the sentence, and the kind."""
+
+
+class ProcessDied(BaseException):
+    """Ends everything that the order service is doing, as kill -9 ends a process. No code of the service catches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEvent:
+    """An event of the page."""
+
+    position: int
+    """The number of the journal's events before it."""
+    at_s: float
+    who: str
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a service gets from the session."""
+
+    loop: PageLoop
+    world: World
+    namesrv_addr: str
+    note: Note
+
+
+class PageClientLoop:
+    """The event loop of a service's client (`service_runtime.messaging.client_loop.ClientLoop`) in a session.
+
+    A page has one event loop and no threads. A request to a service therefore runs the loop until it has its answer.
+    """
+
+    def __init__(self, loop: PageLoop) -> None:
+        """`loop` is the session's event loop."""
+        self._loop = loop
+        self._death: asyncio.Future[None] = loop.create_future()
+
+    def start(self) -> None:
+        """Does nothing, because the session created the loop."""
+
+    def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
+        """Runs the coroutine and returns its result.
+
+        After `timeout_s`, cancels it and raises TimeoutError. Raises ProcessDied if the process dies before.
+        """
+        return self._loop.complete(self._while_alive(work, timeout_s))
+
+    def stop(self) -> None:
+        """Does nothing, because the session closes the loop."""
+
+    async def die(self) -> None:
+        """Ends the process. Never returns."""
+        self._death.set_result(None)
+        await asyncio.Event().wait()
+
+    async def _while_alive(self, work: Coroutine[Any, Any, T], timeout_s: float | None) -> T:
+        running = asyncio.ensure_future(work)
+        if not self._death.done():
+            ends: set[asyncio.Future[Any]] = {running, self._death}
+            await asyncio.wait(ends, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        else:
+            await asyncio.wait({running}, timeout=timeout_s)
+        if running.done():
+            return running.result()
+        running.cancel()
+        raise ProcessDied if self._death.done() else TimeoutError(f"no result within {timeout_s} s")
+
+
+def rows_of(engine: Engine, table: str) -> list[Row]:
+    """Returns all rows of a table in the order in which they were written."""
+    with engine.connect() as connection:
+        return [dict(row) for row in connection.execute(text(f"SELECT * FROM {table} ORDER BY rowid")).mappings()]

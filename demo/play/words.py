@@ -1,0 +1,57 @@
+"""The words of an address, such as `place:bob:900`: a button's name, and its arguments if one differs from its default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+
+class CannotPress(Exception):
+    """Raised if a button cannot be pressed now. The text is one sentence for the reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A pressed button."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+def press_of(word: str, defaults: Mapping[str, Mapping[str, Any]]) -> Press:
+    """Returns the press that a word stands for. `defaults` maps each button to its arguments. Raises CannotPress."""
+    name, *values = word.split(":")
+    if name not in defaults:
+        raise CannotPress(f"unknown button {name}: must be one of {', '.join(defaults)}")
+    arguments = dict(defaults[name])
+    if len(values) > len(arguments):
+        raise CannotPress(f"{name} has {len(arguments)} arguments, not {len(values)}")
+    for argument, value in zip(arguments, values, strict=False):
+        arguments[argument] = _like(arguments[argument], unquote(value), argument)
+    return Press(name, arguments)
+
+
+def pressed_words(pressed: Iterable[Press], defaults: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Returns the words of an address that repeats these presses."""
+    return [_word(press, defaults[press.name]) for press in pressed]
+
+
+def _word(press: Press, defaults: Mapping[str, Any]) -> str:
+    if dict(press.arguments) == dict(defaults):
+        return press.name
+    return ":".join([press.name, *(quote(str(value), safe="") for value in press.arguments.values())])
+
+
+def _like(default: object, value: str, argument: str) -> object:
+    if not isinstance(default, int):
+        return value
+    if not value.isdecimal():
+        raise CannotPress(f"{argument} must be a whole number, not {value!r}")
+    return int(value)
+
+
+def in_order(words: str) -> Sequence[str]:
+    """Returns the words of `do=` in an address."""
+    return [word for word in words.split(",") if word]

@@ -1,0 +1,333 @@
+"""Builds what the page docs/play loads: `python -m deploy.scripts.site_play FOLDER`. `make site` runs it.
+
+The page runs the broker and the services in Pyodide, a CPython for browsers. Pyodide comes from npm, and compiled packages come
+as wheels from PyPI, each with a fixed checksum. Both are kept in build/play. Everything else is from this checkout and its .venv:
+what a program in node's Pyodide reads of them while it presses every button and plays every round.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.stop_signals import until_interrupted
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+CACHE: Final = ROOT / "build" / "play"
+LOCK: Final = ROOT / "requirements.lock"
+PYTHON: Final = "3.14"
+ABI: Final = "pyemscripten_2026_0_wasm32"
+"""The platform of wheels that this Pyodide's Python can load."""
+
+
+class CannotBuildPlay(Exception):
+    """The page's files could not be built. The exception's text is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A package of a registry in a fixed version, with the SHA-256 checksum of its file."""
+
+    name: str
+    version: str
+    sha256: str
+
+
+PYODIDE: Final = Pinned("pyodide", "314.0.7", "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0")
+WHEELS: Final = (
+    Pinned("msgspec", "0.22.0", "a66b1766311e42371e509c996c3933b161c7ae0eabdf361af5316dec197e1022"),
+    Pinned("librt", "0.16.0", "1b384b90ab79a7bc30b566895809a636e0666f21f3cf12b54823d025b7e83839"),
+    Pinned("pydantic-core", "2.50.4", "e6da138a1ecc1341c8b788a5ee822670b03788e1f5decf7af9d461de6e508b8e"),
+)
+"""The compiled packages. Each has the version of requirements.lock, so that the page and the tests run the same code."""
+BLOCKED: Final = ("isal", "greenlet", "pygments")
+"""Packages that the page does without: the code that imports them has something else to use."""
+_PLAIN: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide-lock.json", "python_stdlib.zip")
+"""The files of the npm package that the page loads as they are."""
+_COMPRESSED: Final = {"pyodide.asm.wasm": "pyodide.asm.wasm.bin"}
+"""The file that the page loads compressed with gzip, since not every host compresses it. Hosts do not unpack it by its name."""
+SOURCES: Final = (ROOT / "broker", ROOT / "packages" / "commitlog", ROOT)
+"""The folders of this checkout that contain packages, the innermost first."""
+_CONSOLE: Final = ROOT / "broker" / "rocketmq_broker" / "admin" / "console" / "static" / "console.css"
+_IN_1980: Final = (1980, 1, 1, 0, 0, 0)
+_TRACE: Final = """
+import json, sys
+
+opened = []
+sys.addaudithook(lambda event, arguments: opened.append(str(arguments[0])) if event == "open" else None)
+sys.modules.update(dict.fromkeys(BLOCKED))
+from demo.play import entry
+
+def call(**arguments):
+    return json.loads(entry.call(json.dumps(arguments))).get("result")
+
+plays = [[word for step in one["steps"] for word in step["words"]] for one in call(do="rounds", language="en")]
+call(do="start", seed=7)
+plays.append([button["name"] for button in call(do="state", language="en")["buttons"]])
+for words in plays:
+    call(do="start", seed=7)
+    for word in words:
+        call(do="play", words=[word])
+        call(do="record", offset=0)
+    for language in ("en", "zh"):
+        call(do="rounds", language=language)
+        call(do="state", language=language)
+    call(do="test")
+print(json.dumps(opened + [module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)]))
+"""
+"""Presses every button and plays every round, and prints the files of all modules, and all other files that were opened."""
+
+
+_COMPILE: Final = """
+import pathlib, py_compile
+
+for file in pathlib.Path("/0").rglob("*.py"):
+    if not {"migrations", "anyio"} & set(file.parts):
+        name = "/play-modules/" + str(file.relative_to("/0"))
+        py_compile.compile(file, f"{file}c", name, doraise=True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+"""
+"""Compiles each module, because a page takes seconds for it. Alembic reads the sources of migrations, and AnyIO its own."""
+
+
+def main(arguments: list[str]) -> None:
+    """Builds the files into the folder that is named, and prints a line about them."""
+    try:
+        [folder] = arguments or [str(ROOT / "build" / "site" / "play")]
+        print(build(Path(folder)))
+    except CannotBuildPlay as error:
+        sys.exit(f"docs/play cannot be built: {error}")
+
+
+def build(folder: Path) -> str:
+    """Writes the page's files into the folder's sub-folder `runtime`. Returns a line with their size. Raises CannotBuildPlay."""
+    tarball, wheels = pyodide_tarball(), {pinned.name: wheel_of(pinned) for pinned in WHEELS}
+    runtime, licenses = folder / "runtime", folder / "licenses"
+    for emptied in (runtime, licenses):
+        shutil.rmtree(emptied, ignore_errors=True)
+        emptied.mkdir(parents=True)
+    unpack_runtime(tarball, runtime)
+    with tempfile.TemporaryDirectory(prefix="play-") as work:
+        pyodide, unpacked, staged = (Path(work, name) for name in ("pyodide", "wheels", "staged"))
+        unpack_pyodide(tarball, pyodide)
+        for wheel in wheels.values():
+            zipfile.ZipFile(wheel).extractall(unpacked)
+        used = traced_files(pyodide, unpacked)
+        stage_modules(staged, used, unpacked)
+        run_in_node(_COMPILE, pyodide, [staged])
+        pack(staged, runtime / "modules.zip")
+    shutil.copyfile(_CONSOLE, runtime / "console.css")
+    write_licenses(licenses, used, wheels)
+    sizes = {file.name: file.stat().st_size for file in sorted(runtime.iterdir()) if file.suffix != ".css"}
+    (runtime / "manifest.json").write_text(json.dumps({"bytes": sum(sizes.values()), "files": sizes}, indent=1))
+    return f"{folder}: {len(used)} files in use, {sum(sizes.values()) / 1e6:.1f} MB to load"
+
+
+# What comes from registries
+
+
+def pyodide_tarball() -> Path:
+    """Returns the npm package, fetched if necessary. Raises CannotBuildPlay."""
+    file = CACHE / f"pyodide-{PYODIDE.version}.tgz"
+    command = ["npm", "pack", "--silent", f"{PYODIDE.name}@{PYODIDE.version}"]
+    return _fetched(PYODIDE, file, lambda: _run(command, CACHE))
+
+
+def wheel_of(pinned: Pinned) -> Path:
+    """Returns the wheel of a compiled package for the page's Python, fetched if necessary. Raises CannotBuildPlay."""
+    tag = f"cp{PYTHON.replace('.', '')}"
+    file = CACHE / f"{pinned.name.replace('-', '_')}-{pinned.version}-{tag}-{tag}-{ABI}.whl"
+    command = [
+        sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:",
+        "--platform", ABI, "--python-version", PYTHON, "--implementation", "cp", "--abi", tag, f"{pinned.name}=={pinned.version}",
+    ]  # fmt: skip
+    return _fetched(pinned, file, lambda: _run(command, CACHE))
+
+
+def _fetched(pinned: Pinned, file: Path, fetch: Callable[[], None]) -> Path:
+    if not file.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        fetch()
+    if not file.exists():
+        raise CannotBuildPlay(f"{pinned.name} {pinned.version} did not arrive as {file.name}")
+    found = hashlib.sha256(file.read_bytes()).hexdigest()
+    if found != pinned.sha256:
+        file.unlink()
+        raise CannotBuildPlay(f"{file.name} has the SHA-256 checksum {found}, not {pinned.sha256}")
+    return file
+
+
+def _run(command: list[str], folder: Path) -> None:
+    if shutil.which(command[0]) is None:
+        raise CannotBuildPlay(f"{command[0]} is missing: apt-get install {command[0]}")
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise CannotBuildPlay(f"{' '.join(command)} failed: {(done.stderr or done.stdout).strip()}")
+
+
+def moved_wheels(lock: str) -> list[str]:
+    """Returns a sentence about each compiled package whose version in requirements.lock differs from the page's wheel."""
+    locked = dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", lock, re.MULTILINE))
+    return [
+        f"{pinned.name} is {locked.get(pinned.name)} in requirements.lock: docs/play needs its wheel for {ABI} "
+        f"in deploy/scripts/site_play.py, which has {pinned.version}"
+        for pinned in WHEELS
+        if locked.get(pinned.name) != pinned.version
+    ]
+
+
+def unpack_pyodide(tarball: Path, folder: Path) -> None:
+    """Writes the files of the npm package that a Pyodide needs into a folder, uncompressed. Raises CannotBuildPlay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(tarball) as package:
+        for name in (*_PLAIN, *_COMPRESSED):
+            member = package.extractfile(f"package/{name}")
+            if member is None:
+                raise CannotBuildPlay(f"{tarball.name} has no file {name}")
+            (folder / name).write_bytes(member.read())
+
+
+def unpack_runtime(tarball: Path, folder: Path) -> None:
+    """Writes the files of the npm package into a folder as the page loads them. Raises CannotBuildPlay."""
+    unpack_pyodide(tarball, folder)
+    for name, compressed in _COMPRESSED.items():
+        (folder / compressed).write_bytes(gzip.compress((folder / name).read_bytes(), mtime=0))
+        (folder / name).unlink()
+
+
+# What comes from the checkout and .venv
+
+
+def run_in_node(program: str, pyodide: Path, folders: Iterable[Path]) -> str:
+    """Runs a Python program in node with the page's Python, and returns what it prints. Raises CannotBuildPlay.
+
+    `pyodide` is the npm package, unpacked. `folders` become sys.path.
+    """
+    if shutil.which("node") is None:
+        raise CannotBuildPlay("node is missing: apt-get install nodejs")
+    command = ["node", str(Path(__file__).with_name("play_in_node.mjs")), str(pyodide), *map(str, folders)]
+    done = subprocess.run(command, input=program, capture_output=True, text=True)
+    if done.returncode:
+        raise CannotBuildPlay(f"a program failed in the page's Python: {done.stderr.strip()}")
+    return done.stdout
+
+
+def traced_files(pyodide: Path, wheels: Path) -> dict[str, Path]:
+    """Returns path in the archive and file of what the page's Python reads of checkout and .venv while all buttons are pressed.
+
+    `wheels` is a folder with the content of the wheels, which is not part of the result. Raises CannotBuildPlay.
+    """
+    folders = [wheels, *SOURCES, *(Path(folder) for folder in sys.path if folder.endswith("site-packages"))]
+    printed = run_in_node(f"BLOCKED = {BLOCKED!r}{_TRACE}", pyodide, folders)
+    return used_files(json.loads(printed.splitlines()[-1]), folders)
+
+
+def used_files(read: Iterable[str], folders: Sequence[Path]) -> dict[str, Path]:
+    """Returns path in the archive and file of what was read under /1, /2 and so on, the names of the folders for the program.
+
+    Metadata of distributions is left out: a program that looks for entry points reads those of every distribution.
+    """
+    found = {}
+    for path in read:
+        position = re.fullmatch(r"/(\d+)/(.+)", path)
+        if position is None or int(position[1]) == 0 or ".dist-info/" in path:
+            continue
+        file = folders[int(position[1])] / position[2]
+        if file.is_file():
+            found[position[2]] = file
+    return found
+
+
+def stage_modules(folder: Path, used: Mapping[str, Path], wheels: Path) -> None:
+    """Copies the modules, the content of the wheels, and the metadata by which packages find their versions into a folder."""
+    for file in wheels.rglob("*"):
+        if file.suffix in (".py", ".so") or file.name == "METADATA":
+            _keep(folder / file.relative_to(wheels), file.read_bytes())
+    for name, file in used.items():
+        _keep(folder / name, file.read_bytes())
+    for distribution in distributions_of(used):
+        metadata = folder / f"{distribution.name.replace('-', '_')}-{distribution.version}.dist-info"
+        _keep(metadata / "METADATA", (distribution.read_text("METADATA") or "").partition("\n\n")[0].encode())
+        if entry_points := distribution.read_text("entry_points.txt"):
+            _keep(metadata / "entry_points.txt", entry_points.encode())
+
+
+def pack(staged: Path, archive: Path) -> None:
+    """Writes the staged files into an archive, which is the same each time. Leaves out sources of which there is bytecode."""
+    names = {file.relative_to(staged).as_posix() for file in staged.rglob("*") if file.is_file()}
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as written:
+        for name in sorted(names - {compiled.removesuffix("c") for compiled in names if compiled.endswith(".pyc")}):
+            entry = zipfile.ZipInfo(name, _IN_1980)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            written.writestr(entry, (staged / name).read_bytes(), compresslevel=9)
+
+
+def distributions_of(used: Mapping[str, Path]) -> list[Distribution]:
+    """Returns the distributions in .venv to which the files belong."""
+    wanted = {file.resolve() for file in used.values()}
+    found = []
+    for distribution in distributions():
+        files = distribution.files or []
+        if any(Path(str(file.locate())).resolve() in wanted for file in files if file.suffix == ".py"):
+            found.append(distribution)
+    return sorted(found, key=lambda distribution: distribution.name.lower())
+
+
+# Licenses
+
+
+def write_licenses(folder: Path, used: Mapping[str, Path], wheels: Mapping[str, Path]) -> None:
+    """Writes the licenses of everything that the page loads, and NOTICE.txt, which lists them."""
+    lines = [
+        "What the page loads beside this project (Apache-2.0), and where its source is:", "",
+        f"pyodide {PYODIDE.version}: MPL-2.0 (https://www.mozilla.org/MPL/2.0/), https://github.com/pyodide/pyodide",
+        f"CPython {PYTHON}, within Pyodide: PSF-2.0 (https://docs.python.org/{PYTHON}/license.html), https://github.com/python/cpython",
+    ]  # fmt: skip
+    shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
+    for name, wheel in wheels.items():
+        with zipfile.ZipFile(wheel) as packed:
+            for member in packed.namelist():
+                if "/licenses/" in member:
+                    _keep(folder / name / Path(member).name, packed.read(member))
+    named = {distribution.name: distribution for distribution in distributions_of(used)}
+    named |= {distribution.name: distribution for distribution in distributions() if distribution.name in wheels}
+    for name, distribution in sorted(named.items(), key=lambda item: item[0].lower()):
+        lines.append(f"{name} {distribution.version}: {_license_name(distribution)}, https://pypi.org/project/{name}/")
+        for file in distribution.files or []:
+            if (
+                name not in wheels
+                and re.match(r"(?i)(licen[cs]e|copying|notice|authors)", file.name)
+                and "dist-info" in str(file)
+            ):
+                _keep(folder / name / file.name, Path(str(file.locate())).read_bytes())
+    (folder / "NOTICE.txt").write_text("\n".join([*lines, ""]))
+
+
+def _keep(file: Path, content: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+
+
+def _license_name(distribution: Distribution) -> str:
+    metadata = distribution.metadata
+    classifiers = [line.rpartition(":: ")[2] for line in metadata.get_all("Classifier", []) if line.startswith("License ::")]
+    fields = [line for name in ("License-Expression", "License") for line in metadata.get_all(name, [])]
+    stated = fields[0].partition("\n")[0] if fields else ""
+    return stated or ", ".join(classifiers) or "see its files"
+
+
+if __name__ == "__main__":
+    with until_interrupted("Stopped: docs/play is not built."):
+        main(sys.argv[1:])

@@ -1,0 +1,41 @@
+"""The page's modules import nothing that Pyodide cannot have, or that would make the page larger for nothing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[4]
+ABSENT = (
+    "billiard", "celery", "greenlet", "grpc", "h2", "isal", "kombu", "pyarrow", "psycopg", "pygments", "pyspark", "redis", "rich",
+    "typer", "uvicorn", "waitress",
+)  # fmt: skip
+PLAY = f"""
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {ABSENT!r}:
+            raise ModuleNotFoundError(f"the page has no {{name}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+
+import threading
+
+def refuse(thread):
+    raise RuntimeError("the page has no threads")
+
+threading.Thread.start = refuse
+
+from demo.play import entry
+
+entry.start(7)
+answer = entry.call('{{"do": "play", "words": ["lose-commit", "place", "wait-60", "deliver-twice", "kill", "restart"]}}')
+assert "error" not in answer, answer
+assert '"is_consistent": true' in entry.call('{{"do": "state", "language": "zh"}}')
+entry.close()
+"""
+
+
+def test_a_session_runs_without_threads_and_without_what_pyodide_lacks() -> None:
+    done = subprocess.run([sys.executable, "-c", PLAY], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,256 @@
+"""Sessions of the page in CPython: each round with its bytes, each button, and the calls of the worker."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from demo.play.buttons import BUTTONS, DEFAULTS
+from demo.play.entry import Page
+from demo.play.rounds import ROUNDS, Round
+from demo.play.session import PlaySession
+from demo.play.words import CannotPress, press_of
+
+SEED = 7
+CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+def play(session: PlaySession, *words: str) -> None:
+    for word in words:
+        press = press_of(word, DEFAULTS)
+        session.press(press.name, **press.arguments)
+
+
+@pytest.fixture
+def session() -> Iterator[PlaySession]:
+    session = PlaySession(SEED)
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    page = Page()
+    yield page
+    page.close()
+
+
+def require_chinese(session: PlaySession) -> None:
+    """Each event of the session also has a Chinese sentence. What the order service answers stays English."""
+    assert all(
+        CHINESE.search(event["text"] + event["who"]) or event["who"] == "Broker" for event in session.state("zh")["events"]
+    )
+    in_english = [text for text in texts(session) if not text.endswith(("COMMIT", "ROLLBACK"))]
+    assert not set(in_english) & {event["text"] for event in session.state("zh")["events"]}
+
+
+def texts(session: PlaySession) -> list[str]:
+    return [event["text"] for event in session.state()["events"]]
+
+
+@pytest.mark.parametrize("each", ROUNDS, ids=lambda each: each.name)
+async def test_a_round_ends_as_it_says_with_the_same_bytes_everywhere(each: Round) -> None:
+    session = PlaySession(each.seed)
+    try:
+        play(session, *each.words)
+        state = session.state()
+        found = (len(state["orders"]), len(state["credits"]), tuple(session.verdict().findings), state["log_bytes"])
+        assert found == (each.end.orders, each.end.credits, each.end.findings, each.end.log_bytes)
+        assert state["sha256"] == each.end.sha256
+        require_chinese(session)
+        source = session.test()
+    finally:
+        session.close()
+    names: dict[str, Any] = {}
+    exec(compile(source, "test_play.py", "exec"), names)
+    await names["test_what_i_did_in_the_page"]()
+
+
+def test_another_seed_leaves_other_bytes(session: PlaySession) -> None:
+    play(session, "place")
+    other = PlaySession(8)
+    play(other, "place")
+    assert other.state()["sha256"] != session.state()["sha256"]
+    other.close()
+
+
+def test_an_order_is_in_every_part_of_the_state(session: PlaySession) -> None:
+    play(session, "place:bob:1800", "wait-6")
+    state = session.state()
+    [order], [credit] = state["orders"], state["credits"]
+    assert (order["customer"], order["total_cents"], order["transaction"]) == ("bob", 1800, "COMMITTED")
+    assert (credit["order_id"], credit["points"]) == (order["order_id"], 18)
+    assert state["balances"] == [{"customer": "bob", "points": 18}]
+    assert [record["kind"] for record in state["log"]] == ["half", "message", "op"]
+    assert all(record["is_durable"] for record in state["log"])
+    assert sum(queue["max"] for queue in state["queues"] if queue["topic"] == "orders") == 1
+    assert state["diagram"].startswith("<div")
+    assert "half message" in state["diagram"]
+    assert "半消息" in session.state("zh")["diagram"]
+    assert (state["words"], state["seed"]) == (["place:bob:1800", "wait-6"], SEED)
+    assert state["verdict"]["is_consistent"]
+    assert not state["pending"]
+
+
+def test_a_lost_commit_is_pending_until_the_check_back(session: PlaySession) -> None:
+    play(session, "lose-commit", "place")
+    state = session.state()
+    assert [one["keys"] for one in state["pending"]] == [[state["orders"][0]["order_id"]]]
+    assert state["verdict"]["is_consistent"]
+    assert "on the way" in state["verdict"]["text"]
+    play(session, "wait-6")
+    assert not session.state()["pending"]
+    assert len(session.state()["credits"]) == 1
+
+
+def test_held_check_backs_arrive_when_they_are_released(session: PlaySession) -> None:
+    play(session, "hold-checks", "lose-commit", "place", "wait-60")
+    assert len(session.state()["pending"]) == 1
+    play(session, "release-checks", "wait-6")
+    assert not session.state()["pending"]
+
+
+def test_an_hour_passes_while_the_order_service_is_dead(session: PlaySession) -> None:
+    play(session, "die-before-commit", "place", "wait-3600")
+    state = session.state()
+    assert len(state["pending"]) == 1
+    assert not state["is_shop_running"]
+    assert state["elapsed_s"] > 3600
+    play(session, "start-shop", "wait-60")
+    assert len(session.state()["credits"]) == 1
+
+
+def test_a_dead_broker_keeps_its_log_and_refuses_orders(session: PlaySession) -> None:
+    play(session, "place", "wait-6", "kill", "place")
+    state = session.state()
+    assert not state["is_running"]
+    assert len(state["log"]) == 3
+    assert len(state["orders"]) == 1
+    assert any(text.startswith("POST /orders answers 503") for text in texts(session))
+    assert state["diagram"]
+    play(session, "restart", "wait-6", "place")
+    assert len(session.state()["credits"]) == 2
+
+
+def test_a_full_disk_refuses_orders_until_it_is_free(session: PlaySession) -> None:
+    play(session, "fill-disk", "wait-60", "place", "free-disk", "wait-60", "place")
+    assert len(session.state()["orders"]) == len(session.state()["credits"]) == 1
+
+
+def test_cut_connections_are_made_again(session: PlaySession) -> None:
+    play(session, "place", "cut", "place", "wait-6")
+    assert len(session.state()["credits"]) == 2
+
+
+def test_apaches_broker_is_imitated(session: PlaySession) -> None:
+    play(session, "as-apache", "lose-commit", "place", "wait-60", "wait-60")
+    assert len(session.state()["credits"]) == 1
+    assert next(button["is_on"] for button in session.state()["buttons"] if button["name"] == "as-apache")
+
+
+def test_apaches_broker_delivers_at_a_commit_after_a_check_back_too(session: PlaySession) -> None:
+    play(session, "as-apache", "hold-checks", "slow", "place", "release-checks")
+    assert [record["kind"] for record in session.state()["log"]].count("message") == 2
+    assert len(session.state()["credits"]) == 1
+    assert session.verdict().findings == ["doubled_delivery"]
+
+
+def test_a_power_failure_leaves_what_was_synced(session: PlaySession) -> None:
+    play(session, "place", "power", "restart", "wait-60")
+    assert [record["kind"] for record in session.state()["log"]] == ["half", "message", "op"]
+
+
+def test_an_order_that_the_service_refuses_is_an_event(session: PlaySession) -> None:
+    play(session, "place:bob:0")
+    assert not session.state()["orders"]
+    assert any("POST /orders answers 4" in text for text in texts(session))
+
+
+def test_a_message_sent_inside_the_transaction_is_not_lost_but_has_no_half_message(session: PlaySession) -> None:
+    play(session, "mistake-send-inside", "place", "wait-60")
+    assert [record["kind"] for record in session.state()["log"]] == ["message"]
+    assert len(session.state()["credits"]) == 1
+
+
+def test_each_button_is_listed_in_both_languages_and_some_can_be_pressed(session: PlaySession) -> None:
+    english, chinese = session.state("en")["buttons"], session.state("zh")["buttons"]
+    assert [button["name"] for button in english] == list(BUTTONS)
+    assert {button["group"] for button in english} == {"order", "time", "broker", "service", "mistake"}
+    assert all(one["label"] != other["label"] for one, other in zip(english, chinese, strict=True))
+    assert next(button["arguments"] for button in english if button["name"] == "place") == {"customer": "alice", "amount": 2599}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "problem"),
+    [
+        ("dance", {}, "unknown button dance"),
+        ("place", {"colour": "red"}, "place has no argument colour"),
+        ("place", {"amount": "25.99"}, "amount must be like 2599, not '25.99'"),
+        ("restart", {}, "restart cannot be pressed now"),
+        ("start-shop", {}, "start-shop cannot be pressed now"),
+        ("deliver-twice", {}, "no offsets of the credit service yet"),
+    ],
+)
+def test_a_button_that_cannot_be_pressed_changes_nothing(
+    session: PlaySession, name: str, arguments: dict[str, Any], problem: str
+) -> None:
+    before = session.state()
+    with pytest.raises(CannotPress, match=problem):
+        session.press(name, **arguments)
+    assert session.state() == before
+
+
+def test_each_order_has_its_diagram(session: PlaySession) -> None:
+    play(session, "lose-commit", "place:alice:100", "place:bob:200", "wait-6")
+    first, second = (order["order_id"] for order in session.state()["orders"])
+    assert session.diagram(second) == session.state()["diagram"]
+    assert "check-back 1" in session.diagram(first)
+    assert "回查" in session.diagram(first, "zh")
+    with pytest.raises(CannotPress, match="no transaction of order-9"):
+        session.diagram("order-9")
+    play(session, "kill")
+    with pytest.raises(CannotPress, match="the broker is down"):
+        session.diagram(first)
+
+
+def test_a_record_is_shown_field_by_field(session: PlaySession) -> None:
+    play(session, "place")
+    state = session.state()
+    record = session.record(state["log"][1]["offset"])
+    assert [field["name"] for field in record["fields"]][:3] == ["TOTALSIZE", "MAGICCODE", "BODYCRC"]
+    assert sum(len(bytes.fromhex(field["hex"])) for field in record["fields"]) == record["size"] == state["log"][1]["size"]
+    with pytest.raises(CannotPress, match="no record begins at 3"):
+        session.record(3)
+
+
+def call(page: Page, **request: object) -> dict[str, Any]:
+    answer = json.loads(page.call(json.dumps(request)))
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_the_worker_calls_one_function_with_json(page: Page) -> None:
+    assert "no session" in call(page, do="state")["error"]
+    assert call(page, do="start", seed=SEED) == {"result": None}
+    assert call(page, do="press", button="lose-commit") == {"result": None}
+    assert call(page, do="play", words=["place:bob:900", "wait-6"]) == {"result": None}
+    state = call(page, do="state", language="zh")["result"]
+    assert state["words"] == ["lose-commit", "place:bob:900", "wait-6"]
+    assert state["verdict"]["is_consistent"]
+    assert call(page, do="record", offset=0)["result"]["fields"]
+    assert call(page, do="diagram", word=state["orders"][0]["order_id"])["result"].startswith("<div")
+    assert "lose_next_decision" in call(page, do="test")["result"]
+    assert len(call(page, do="rounds", language="zh")["result"]) == len(ROUNDS)
+    assert call(page, do="start", seed=8) == {"result": None}
+    assert call(page, do="state")["result"]["words"] == []
+
+
+def test_an_error_is_one_sentence(page: Page) -> None:
+    assert call(page, do="start", seed="x")["error"].startswith("ValueError: invalid literal")
+    call(page, do="start", seed=SEED)
+    assert call(page, do="dance") == {"error": "unknown call dance"}
+    assert json.loads(page.call("{"))["error"].startswith("JSONDecodeError")

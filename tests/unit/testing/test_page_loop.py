@@ -1,0 +1,75 @@
+"""The event loop of a web page: it needs no socket, and a broker on it leaves the same bytes as on any other loop."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+
+import pytest
+
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import NothingHappens, RocketMQ
+from rocketmq_broker.testing.loops.page_loop import PageLoop
+
+
+class Listener:
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
+
+async def lose_a_commit() -> tuple[str, bytes, bytes]:
+    async with RocketMQ(seed=7) as rocketmq:
+        producer = await rocketmq.transaction_producer("shop", Listener())
+        rocketmq.lose_next_decision()
+        await producer.send_message_in_transaction(Message.of("orders", "a book", keys=["order-1"]), None)
+        await rocketmq.advance(minutes=2)
+        await rocketmq.crash(power=True)
+        await rocketmq.restart()
+        return rocketmq.story(), rocketmq.commit_log(), rocketmq.commit_log(is_synced=True)
+
+
+def test_a_broker_on_it_leaves_the_bytes_of_any_other_loop() -> None:
+    loop = PageLoop()
+    story, log, synced = loop.complete(lose_a_commit())
+    loop.close()
+    assert (story, log, synced) == asyncio.run(lose_a_commit())
+    assert log.rstrip(b"\0") == synced.rstrip(b"\0") != b""
+    assert len(hashlib.sha256(log).hexdigest()) == 64
+
+
+def test_a_coroutine_completes_inside_another_running_loop_as_in_a_page() -> None:
+    async def outer() -> str:
+        loop = PageLoop()
+        result = loop.complete(asyncio.sleep(0, "done"))
+        loop.close()
+        assert asyncio.get_running_loop() is not loop
+        return result
+
+    assert asyncio.run(outer()) == "done"
+
+
+def test_a_wait_without_a_timer_raises_instead_of_freezing_the_page() -> None:
+    loop = PageLoop()
+    with pytest.raises(NothingHappens):
+        loop.complete(asyncio.Event().wait())  # type: ignore[arg-type]
+    loop.close()
+
+
+def test_it_has_no_sockets() -> None:
+    loop = PageLoop()
+    with pytest.raises(OSError, match="no sockets"):
+        loop.add_reader(0, print)
+    loop.close()
+
+
+async def test_a_file_of_the_store_can_be_read() -> None:
+    async with RocketMQ(seed=7) as rocketmq:
+        assert rocketmq.stored_file("no such file") is None
+        assert rocketmq.stored_file("lock") is not None
+        assert rocketmq.inspection().pending() == []
+        assert not rocketmq.is_disk_full
+        rocketmq.fill_disk()
+        assert rocketmq.is_disk_full
