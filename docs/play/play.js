@@ -187,13 +187,12 @@
     createWorker();
     const isFirst = byId("play").hidden;
     session.rounds = await result({do: "rounds", language});
-    await replay();
+    await replay(address());
     byId("begin").hidden = true;
     if (isFirst) byId("main").focus({preventScroll: true});
   }
 
-  async function replay() {
-    const {seed, words: wanted, round} = address();
+  async function replay({seed, words: wanted, round}) {
     Object.assign(session, {seed, pressed: [], round: session.rounds.some(({name}) => name === round) ? round : null, record: null});
     await result({do: "start", seed});
     session.state = await result({do: "state", language});
@@ -224,14 +223,12 @@
       } catch (error) {
         if (error instanceof Stopped) return;
         byId("status").textContent = error.message;
-      } finally {
-        byId("play").removeAttribute("aria-busy");
       }
       session.state = await result({do: "state", language});
       session.record = null;
       keepAddress();
       draw();
-    }).catch(() => undefined);
+    }).catch(() => undefined).finally(() => byId("play").removeAttribute("aria-busy"));
     return queue;
   }
 
@@ -281,8 +278,7 @@
   }
 
   function fresh() {
-    history.replaceState(null, "", `#seed=${session.seed}`);
-    queue = queue.then(replay).catch(() => undefined);
+    queue = queue.then(() => replay({seed: session.seed, words: [], round: session.round})).catch(() => undefined);
   }
 
   // Drawing
@@ -417,7 +413,9 @@
 
   window.addEventListener("hashchange", () => {
     if (!worker || location.hash === "#main") return;
-    queue = queue.then(replay).catch((error) => { if (!(error instanceof Stopped)) trouble(error.message); });
+    // A press that is still being answered will write the address of its own state.
+    const wanted = address();
+    queue = queue.then(() => replay(wanted)).catch((error) => { if (!(error instanceof Stopped)) trouble(error.message); });
   });
 
   offer();

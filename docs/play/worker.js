@@ -38,12 +38,16 @@ self.fetch = async (address, options) => {
   return new Response(stream, {headers: {"Content-Type": "application/wasm"}});
 };
 
-async function start() {
-  const modules = self.fetch(new URL("modules.zip", runtime).href).then((answer) => answer.arrayBuffer());
+async function loaded() {
   const {loadPyodide} = await import(new URL("pyodide.mjs", runtime).href);
-  const python = await loadPyodide({indexURL: runtime.href, lockFileURL: new URL("pyodide-lock.json", runtime).href});
+  return loadPyodide({indexURL: runtime.href, lockFileURL: new URL("pyodide-lock.json", runtime).href});
+}
+
+async function start() {
+  const archive = self.fetch(new URL("modules.zip", runtime).href).then((answer) => answer.arrayBuffer());
+  const [modules, python] = await Promise.all([archive, loaded()]);
   self.postMessage({progress: {stage: "python"}});
-  python.unpackArchive(await modules, "zip", {extractDir: SITE});
+  python.unpackArchive(modules, "zip", {extractDir: SITE});
   self.postMessage({progress: {stage: "broker"}});
   python.runPython(`import sys; sys.path.insert(0, "${SITE}"); from demo.play import entry`);
   // Called from runPython alone: the event loop of the page is then not running for Python.

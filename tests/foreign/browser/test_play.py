@@ -1,0 +1,285 @@
+"""The page docs/play in a real browser: each button, two screens, two languages, and the same bytes as in node and in CPython.
+
+With PLAY_PICTURES=FOLDER it keeps a picture of each screen there.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from demo.play.buttons import BUTTONS
+from deploy.scripts.site_play import CannotBuildPlay, build, pyodide_tarball, run_in_node, unpack_pyodide
+from tests.foreign.browser.browser import PHONE, chromium
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+ROOT = Path(__file__).resolve().parents[3]
+PICTURES = os.environ.get("PLAY_PICTURES")
+START_MS = 150_000
+"""The time-out in milliseconds until the broker runs in the page, also on a busy machine."""
+SCREENS = {"desktop": {"width": 1280, "height": 900}, "phone": dict(PHONE)}
+LANGUAGES = {"en": "index.html", "zh": "zh.html"}
+ORDER = [
+    "place", "wait-6", "deliver-twice", "lose-commit", "hold-checks", "place", "wait-60", "release-checks", "kill", "restart",
+    "power", "restart", "cut", "fill-disk", "free-disk", "slow", "place", "wait-60", "die-before-commit", "place", "start-shop",
+    "wait-3600", "mistake-rollback", "mistake-no-key", "mistake-send-inside", "place", "as-apache", "place",
+]  # fmt: skip
+"""Presses of every button, in an order in which each can be pressed."""
+SHARED = """
+import json
+from demo.play import entry
+
+def call(**arguments):
+    answer = json.loads(entry.call(json.dumps(arguments)))
+    if "error" in answer:
+        raise AssertionError(answer["error"])
+    return answer["result"]
+
+hashes = {}
+for one in call(do="rounds", language="en"):
+    call(do="start", seed=one["seed"])
+    call(do="play", words=[word for step in one["steps"] for word in step["words"]])
+    hashes[one["name"]] = call(do="state", language="en")["sha256"]
+print(json.dumps(hashes), flush=True)
+"""
+"""Plays each round and prints the hash of its commit log. It runs in CPython and in node."""
+
+
+@dataclass(frozen=True)
+class Site:
+    folder: Path
+    address: str
+
+    @property
+    def runtime(self) -> Path:
+        return self.folder / "runtime"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *arguments: object) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site") / "play"
+    shutil.copytree(ROOT / "docs" / "play", folder)
+    try:
+        build(folder)
+    except CannotBuildPlay as error:
+        pytest.skip(str(error))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield Site(folder, f"http://127.0.0.1:{server.server_port}/")
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+@dataclass
+class Opened:
+    page: Page
+    asked: list[str]
+    complaints: list[str]
+
+    def start(self) -> None:
+        self.page.locator("#start").click()
+        self.is_drawn()
+
+    def is_drawn(self) -> None:
+        """Waits until the page shows a state, or says why it has none."""
+        expect(self.page.locator("#sha256, #trouble:not([hidden])").first).to_be_visible(timeout=START_MS)
+        assert self.page.locator("#trouble").inner_text() == ""
+
+    def press(self, name: str) -> None:
+        self.page.locator("#status").evaluate("status => { status.textContent = ''; }")
+        self.page.locator(f'button[data-button="{name}"]').click()
+        self.has_answered(name)
+
+    def has_answered(self, name: str) -> None:
+        expect(self.page.locator("#status")).not_to_be_empty()
+        expect(self.page.locator("#play")).not_to_have_attribute("aria-busy", "true")
+        expect(self.page.locator("#status")).to_contain_text(" ms" if self.page.url.find("zh.html") < 0 else "毫秒")
+
+    def sha256(self) -> str:
+        return self.page.locator("#sha256").inner_text()
+
+    def is_as_wide_as_the_screen(self) -> bool:
+        return bool(self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+
+    def picture(self, name: str) -> None:
+        if PICTURES:
+            self.page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page="full" in name)
+
+
+@pytest.fixture
+def opened(site: Site, browser: Browser) -> Iterator[Callable[[str, str, str], Opened]]:
+    pages: list[Opened] = []
+
+    def open_page(language: str, screen: str, address: str = "") -> Opened:
+        page = browser.new_page(viewport=SCREENS[screen])
+        found = Opened(page, [], [])
+        pages.append(found)
+        page.on("request", lambda request: found.asked.append(request.url))
+        page.on("pageerror", lambda error: found.complaints.append(str(error)))
+        page.goto(f"{site.address}{LANGUAGES[language]}{address}")
+        expect(page.locator("#start")).to_be_enabled()
+        return found
+
+    yield open_page
+    for found in pages:
+        found.page.close()
+    assert [found.complaints for found in pages if found.complaints] == []
+
+
+def test_the_presses_are_of_every_button() -> None:
+    assert set(ORDER) == set(BUTTONS)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_each_button_is_answered(language: str, screen: str, opened: Callable[..., Opened], site: Site) -> None:
+    window = opened(language, screen)
+    assert not [url for url in window.asked if "modules.zip" in url], "nothing is loaded before the click"
+    window.picture(f"start-{language}-{screen}")
+    window.start()
+    for name in ORDER:
+        window.press(name)
+    window.picture(f"state-{language}-{screen}")
+    window.picture(f"state-{language}-{screen}-full")
+    assert window.is_as_wide_as_the_screen()
+    assert window.page.url.endswith(f"#seed=7&do={','.join(ORDER)}")
+    window.page.locator("#log button").first.click()
+    expect(window.page.locator("#record")).to_contain_text("MAGICCODE")
+    assert window.is_as_wide_as_the_screen()
+    window.page.locator("#show-test").click()
+    expect(window.page.locator("#test pre")).to_contain_text("def test_")
+    assert window.is_as_wide_as_the_screen()
+    assert [url for url in window.asked if not url.startswith((site.address, "data:"))] == []
+
+
+def test_the_page_is_used_by_keyboard_alone(opened: Callable[..., Opened]) -> None:
+    window = opened("en", "desktop")
+    keyboard = window.page.keyboard
+
+    def tab_to(selector: str) -> None:
+        for _ in range(80):
+            if window.page.evaluate("selector => document.activeElement.matches(selector)", selector):
+                return
+            keyboard.press("Tab")
+        raise AssertionError(f"the tab key does not lead to {selector}")
+
+    tab_to("#start")
+    keyboard.press("Enter")
+    window.is_drawn()
+    tab_to('button[data-button="place"]')
+    keyboard.press("Enter")
+    window.has_answered("place")
+    expect(window.page.locator('button[data-button="place"]')).to_be_focused()
+    tab_to("#log button")
+    keyboard.press("Enter")
+    expect(window.page.locator("#record h3")).to_be_focused()
+
+
+def test_a_round_leaves_the_same_bytes_in_chromium_in_node_and_in_cpython(
+    opened: Callable[..., Opened], site: Site, tmp_path: Path
+) -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, [ROOT, ROOT / "broker", ROOT / "packages" / "commitlog"]))}
+    done = subprocess.run([sys.executable, "-c", SHARED], env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    in_cpython = json.loads(done.stdout.splitlines()[-1])
+    zipfile.ZipFile(site.runtime / "modules.zip").extractall(tmp_path / "modules")
+    unpack_pyodide(pyodide_tarball(), tmp_path / "pyodide")
+    in_node = json.loads(run_in_node(SHARED, tmp_path / "pyodide", [tmp_path / "modules"]).splitlines()[-1])
+    window, in_chromium = opened("en", "desktop"), {}
+    window.start()
+    for name in in_cpython:
+        window.page.evaluate("name => { location.hash = `#seed=7&round=${name}`; }", name)
+        expect(window.page.locator(f'#rounds a[aria-current][href$="round={name}"]')).to_be_attached()
+        expect(window.page.locator("#address")).to_have_attribute("href", "#seed=7")
+        for step in window.page.locator("#round button[data-step]").all():
+            window.page.locator("#status").evaluate("status => { status.textContent = ''; }")
+            step.click()
+            window.has_answered(name)
+        in_chromium[name] = window.sha256()
+    assert in_node == in_cpython
+    assert in_chromium == in_cpython
+    assert len(set(in_cpython.values())) > 5
+    assert hashlib.sha256(b"").hexdigest() not in in_cpython.values()
+
+
+def test_a_link_to_a_state_replays_it(opened: Callable[..., Opened]) -> None:
+    address = "#seed=8&do=lose-commit,place:bob:900,wait-6"
+    first, second = opened("en", "desktop", address), opened("zh", "desktop", address)
+    for window in (first, second):
+        window.start()
+        expect(window.page.locator("#orders")).to_contain_text("bob")
+    assert first.sha256() == second.sha256()
+    assert first.page.url.endswith(address)
+    first.page.locator("a.language").click()
+    assert first.page.url.endswith(f"zh.html{address}")
+
+
+def test_an_address_with_an_unknown_button_says_so(opened: Callable[..., Opened]) -> None:
+    window = opened("en", "desktop", "#seed=7&do=place,explode")
+    window.page.locator("#start").click()
+    expect(window.page.locator("#trouble")).to_contain_text("explode: unknown button explode", timeout=START_MS)
+
+
+def test_a_worker_that_dies_says_so_and_starts_again_with_the_same_buttons(opened: Callable[..., Opened]) -> None:
+    window = opened("en", "desktop", "#seed=7&do=place")
+    window.start()
+    before = window.sha256()
+    window.page.workers[0].evaluate("() => { self.onmessage({data: {id: 0, call: 1n}}); }")
+    expect(window.page.locator("#trouble")).to_contain_text("Python has stopped: ")
+    window.picture("died-en-desktop")
+    window.page.locator("#again").click()
+    expect(window.page.locator("#trouble")).to_be_hidden(timeout=START_MS)
+    expect(window.page.locator("#progress")).to_be_hidden(timeout=START_MS)
+    window.press("wait-6")
+    assert window.page.url.endswith("#seed=7&do=place,wait-6")
+    assert before != ""
+
+
+def test_files_that_cannot_be_loaded_are_named(opened: Callable[..., Opened]) -> None:
+    window = opened("en", "desktop")
+    window.page.context.route("**/modules.zip", lambda route: route.fulfill(status=503))
+    window.page.locator("#start").click()
+    expect(window.page.locator("#trouble")).to_contain_text("modules.zip cannot be loaded: 503", timeout=START_MS)
+
+
+def test_from_a_file_the_page_says_what_to_do(browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto((ROOT / "docs" / "play" / "index.html").as_uri())
+    expect(page.locator("#begin")).to_contain_text("http.server")
+    expect(page.locator("#start")).to_be_disabled()
+    page.close()
+
+
+def test_a_page_whose_files_are_not_built_says_what_to_do(site: Site, browser: Browser) -> None:
+    page = browser.new_page()
+    page.route("**/manifest.json", lambda route: route.fulfill(status=404))
+    page.goto(site.address)
+    expect(page.locator("#begin")).to_contain_text("make site")
+    page.close()
