@@ -150,6 +150,11 @@ class SyncRocketMQ:
         return self._rocketmq.is_running
 
     @property
+    def is_disk_full(self) -> bool:
+        """Whether the broker's disk is full."""
+        return self._rocketmq.is_disk_full
+
+    @property
     def elapsed_s(self) -> float:
         """The seconds of simulated time since `start`."""
         return self._time.elapsed_s
@@ -210,6 +215,7 @@ class SyncRocketMQ:
     committed = _awaited(RocketMQ.committed)
     rolled_back = _awaited(RocketMQ.rolled_back)
     commit_log = _called(RocketMQ.commit_log)
+    stored_file = _called(RocketMQ.stored_file)
 
     def timeline(self, word: str) -> str:
         """Returns the timeline of the message with the id or key `word`."""

@@ -11,8 +11,9 @@ from typing import Final
 import pytest
 
 import rocketmq_broker
-from rocketmq_broker.testing import RocketMQ, SyncRocketMQ, idle_skip
+from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
 from rocketmq_broker.testing.control import OK, Control
+from rocketmq_broker.testing.loops import idle_skip
 from tests.unit.testing.listeners import Consumption, order
 
 PACKAGE: Final = Path(rocketmq_broker.__file__).parent

@@ -229,12 +229,12 @@ class _OurSide(_Side):
 
     def __init__(self, history: CheckHistory) -> None:
         super().__init__(history)
-        self._transactions = OurTransactions(history.policy)
+        self._pending = OurTransactions(history.policy)
         self._by_offset: dict[int, ScriptedTransaction] = {}
         self._totals: list[tuple[int, SideTotals]] = []
 
     def totals(self) -> SideTotals:
-        halves, ops = self._transactions.halves, self._transactions.ops
+        halves, ops = self._pending.halves, self._pending.ops
         return SideTotals(halves, ops, self.check_backs, self.deliveries, self.discarded)
 
     def totals_at(self, at_ms: int) -> SideTotals:
@@ -246,10 +246,10 @@ class _OurSide(_Side):
         self._totals.append((at_ms, self.totals()))
 
     def _next_look_ms(self) -> int | None:
-        return self._transactions.table.due_times.next_ms()
+        return self._pending.table.due_times.next_ms()
 
     def _look(self, now_ms: int) -> None:
-        for offset, action, checks in self._transactions.check(now_ms):
+        for offset, action, checks in self._pending.check(now_ms):
             transaction = self._by_offset[offset]
             if action is CheckAction.CHECK_BACK:
                 self._ask(transaction, offset, checks, now_ms)
@@ -257,15 +257,15 @@ class _OurSide(_Side):
                 self._discard(transaction, checks, now_ms)
 
     def _prepare(self, transaction: ScriptedTransaction, now_ms: int) -> int:
-        offset = self._transactions.prepare(now_ms, transaction.immunity_s)
+        offset = self._pending.prepare(now_ms, transaction.immunity_s)
         self._by_offset[offset] = transaction
         return offset
 
     def _end(self, transaction: ScriptedTransaction, half_offset: int, decision: str) -> str:
-        ended = self._transactions.end(half_offset, decision)
+        ended = self._pending.end(half_offset, decision)
         if ended.transaction is None:
             return f"refused, {ended.remark}"
-        effect = f"op message {self._transactions.ops - 1} names half message {half_offset}"
+        effect = f"op message {self._pending.ops - 1} names half message {half_offset}"
         if decision != COMMIT:
             return f"{effect}, and nothing is delivered"
         self.deliveries += 1
