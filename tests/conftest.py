@@ -63,7 +63,7 @@ PROCESSES = pytest.StashKey[Processes]()
 
 @pytest.fixture
 def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Processes]:
-    """Yields a manager of processes, which are stopped when the test ends."""
+    """Yields a process manager, which stops its processes when the test ends."""
     with Processes(tmp_path / "logs") as running:
         request.node.stash[PROCESSES] = running
         yield running
@@ -121,7 +121,7 @@ def _java_and_maven() -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Yields the only Spark session of this process, which cannot have a second one."""
+    """Yields the Spark session of this process. A process can have only one."""
     if shutil.which("java") is None:
         pytest.skip("no java on the PATH: apt-get install openjdk-17-jre-headless")
     from pipelines.spark.session import spark_session
@@ -143,7 +143,7 @@ def docker() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests with PostgreSQL before -m selects tests. Tests with the mark `java` are skipped without Java and Maven."""
+    """Adds the marks foreign and postgresql before -m selects tests. Tests marked `java` are skipped without Java and Maven."""
     for item in items:
         if item.path.is_relative_to(FOREIGN):
             item.add_marker("foreign")

@@ -108,7 +108,7 @@ def _postgresql_rules(table: str, column: str, largest: int, too_narrow: str) ->
 
 
 def service_url(url: str) -> str:
-    """Returns the URL for an account that does not own the tables and may lack privileges. A SQLite URL is unchanged."""
+    """Creates an account that does not own the tables, and returns its URL. Returns a SQLite URL unchanged."""
     if not url.startswith("postgresql"):
         return url
     owner = create_engine(url)

@@ -1,4 +1,4 @@
-"""Tests that the guard of tests/unit/conftest.py fails each test that is not a unit test, with a reason."""
+"""Tests that the guard of tests/unit/conftest.py fails each test that is not a unit test, and reports the reason."""
 
 import subprocess
 import sys

@@ -49,7 +49,7 @@ class Disk:
         return run("mount", *self._mount, str(self.root))
 
     def unmount(self) -> str | None:
-        """Unmounts the disk from all namespaces. Returns the reason if that fails, otherwise None.
+        """Unmounts the disk, and waits until no namespace has it mounted. Returns the reason if that fails, otherwise None.
 
         A starting container has the machine's mounts for a moment. Until it releases this mount, the file system stays read-only
         after an error, and a new mount would show the same file system.
@@ -79,7 +79,7 @@ class Disk:
             os.posix_fallocate(file.fileno(), 0, size + int(ratio * disk.f_blocks - used) * disk.f_frsize)
 
     def free(self) -> None:
-        """Frees the space."""
+        """Frees the space that `fill` or `fill_to` has used."""
         self._ballast.unlink()
 
     def fail(self) -> None:
@@ -119,7 +119,7 @@ def run(*command: str) -> str | None:
 
 
 class Books:
-    """A transaction listener that can decide only at a check-back."""
+    """A transaction listener that returns `arg` or UNKNOWN, and at a check-back decides by the message's body."""
 
     def __init__(self) -> None:
         self.checked = 0

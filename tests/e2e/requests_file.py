@@ -1,4 +1,4 @@
-"""Plays docs/requests.http like the extension REST Client, with variables and values of earlier responses."""
+"""Sends the requests of docs/requests.http like the extension REST Client, with variables and values of earlier responses."""
 
 from __future__ import annotations
 

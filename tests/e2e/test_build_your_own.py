@@ -53,9 +53,9 @@ STAGES_AT_A_TIME = 4
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Verdict]]:
-    """Returns the verdicts by broker: of all stages for correct brokers.
+    """Returns the verdicts by broker.
 
-    For a wrong broker, only the stage that detects its mistake and the stage before are run.
+    A correct broker runs all stages. A wrong broker runs only the stage that detects its mistake and the stage before.
     """
     folder = tmp_path_factory.mktemp("build_your_own")
 
@@ -105,7 +105,7 @@ def test_a_tester_that_is_slow_to_answer_blames_no_right_stage(
 
 @pytest.fixture(scope="module")
 def broken_claims(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """Returns the claim at which each broker with one wrong claim fails."""
+    """Returns the claim that fails for each broker with one violation, by broker name."""
     folder = tmp_path_factory.mktemp("broken")
 
     def run(name: str, place: str = "beside others") -> str:
@@ -207,7 +207,7 @@ FIRST_MISTAKES = {
 
 @pytest.fixture(scope="module")
 def first_verdicts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """Returns the output about each of the first mistakes."""
+    """Returns the tester's output for each of the first mistakes."""
     folder = tmp_path_factory.mktemp("first")
     broker = Path(__file__).with_name("first_broker.py")
 

@@ -51,7 +51,7 @@ def forget_how_far_it_was_read(store: Path) -> None:
 
 
 class Books:
-    """A transaction listener that returns UNKNOWN, and `outcome` at a check-back."""
+    """A transaction listener that returns UNKNOWN for the local transaction and `outcome` at a check-back."""
 
     def __init__(self, outcome: LocalTransactionState) -> None:
         self.checked: list[bytes] = []

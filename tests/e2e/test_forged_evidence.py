@@ -1,4 +1,4 @@
-"""Tests of a client that forges the data of recovery before a broker is killed. Producers' decisions must remain effective."""
+"""Tests of a client that forges recovery data before the broker is killed. The producers' decisions must still take effect."""
 
 from __future__ import annotations
 

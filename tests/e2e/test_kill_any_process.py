@@ -1,4 +1,4 @@
-"""Tests with kill -9 of each process during orders, and with a restored database. No credit may be lost or duplicated."""
+"""Kills each process with kill -9 while orders are placed, and restores a database. No credit may be lost or duplicated."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _kill_after(answered: threading.Semaphore, count: int, process: Process) -> 
 
 
 def _wait_until_settled(books: ShopBooks) -> None:
-    """Waits until every order has its credit, or until a time limit."""
+    """Waits until every order has its credit, for at most SETTLE_SECONDS."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while books.credited() < books.placed() and time.monotonic() < deadline:
         time.sleep(0.05)

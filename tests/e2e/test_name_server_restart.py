@@ -1,4 +1,4 @@
-"""Tests that a restarted name server gets the brokers' routes soon, even if they register rarely."""
+"""Tests that a restarted name server soon has the routes of brokers that register rarely."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_service_starts_without_a_broker_says_so_and_stops_on_sigterm(
 
 @pytest.fixture
 def hanging_broker(broker: BrokerProcess) -> Iterator[BrokerProcess]:
-    """Yields a broker that a test can suspend: it then accepts connections but does not respond. It is resumed at the end."""
+    """Yields a broker that a test can suspend. It then accepts connections but does not respond, until the end of the test."""
     yield broker
     os.kill(broker.process.pid, signal.SIGCONT)
 
@@ -82,7 +82,7 @@ def test_an_order_that_is_being_placed_is_answered_although_the_service_is_told_
 
 
 def test_a_service_that_waits_for_its_database_stops_on_sigterm(environment: dict[str, str], processes: Processes) -> None:
-    """The first process of a container ignores SIGTERM if it has no signal handler."""
+    """The service needs a handler for SIGTERM, because the first process of a container otherwise ignores it."""
     away = {"ORDER_DATABASE_URL": "postgresql://ann@127.0.0.1:1/orders", "ORDER_DATABASE_START_TIMEOUT_S": "3600"}
     process = processes.add(
         "order_service",

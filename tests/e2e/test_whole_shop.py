@@ -254,7 +254,7 @@ def test_an_order_that_cannot_be_credited_is_cancelled_where_the_setting_says_so
 
 
 def test_each_account_suffices_for_its_service(shop: Shop) -> None:
-    """This includes a restart, when the order service reads the newest orders to check that its database is not an old copy."""
+    """No request is refused, even after a restart, when the order service checks whether its database is an old copy."""
     shop.system.order_service.stop()
     shop.system.order_service.start()
     for url in (shop.system.order_url, shop.system.credit_url, shop.system.inventory_url):

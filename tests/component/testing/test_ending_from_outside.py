@@ -1,4 +1,4 @@
-"""Tests that another process can end a transaction by its id, without the listener."""
+"""Tests that a program can end a transaction by its id, without the listener, even in another process."""
 
 import pytest
 

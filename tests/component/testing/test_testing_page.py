@@ -14,7 +14,7 @@ pytest_plugins = ["pytester"]
 
 
 def test_each_block_is_a_test_that_passes(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each block passes. Explorations use fewer seeds than in the page."""
+    """Each block passes. Explorations use fewer seeds than on the page."""
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
     for number, block in enumerate(BLOCKS, 1):
         pytester.makepyfile(**{f"test_block_{number}": block.replace("@explore(seeds=100)", "@explore(seeds=10)")})

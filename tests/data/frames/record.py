@@ -1,4 +1,6 @@
-"""Records frames between Apache's programs: `record.py OUTPUT LISTEN_PORT:TARGET_PORT:NAME...` until it is interrupted.
+"""Records frames between Apache's programs until it is interrupted.
+
+Usage: `record.py OUTPUT LISTEN_PORT:TARGET_PORT:NAME...`
 
 Each pair of ports is a proxy on 127.0.0.1. Responses are changed in one respect: the port of a target is replaced by the port of
 its proxy, so that connections to the routes' addresses use the proxy. Both ports must have the same number of digits. A few

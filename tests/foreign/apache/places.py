@@ -95,7 +95,7 @@ def _kill(pid: int) -> None:
 
 
 def _is_over(pid: int) -> bool:
-    """Returns True if the process has exited, or is a zombie for which its parent has not waited."""
+    """Returns True if the process has exited, or is a zombie that its parent has not reaped."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Tests that a broker with very many topics can register, compressed, with Apache's name server."""
+"""Tests that a broker with very many topics can register in compressed form with Apache's name server."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def an_order(body: bytes = b"kept", key: str = "order-1") -> Message:
 
 
 class CommitsWhenAsked:
-    """A transaction listener that returns UNKNOWN, and COMMIT at the check-back."""
+    """A transaction listener that returns UNKNOWN for the local transaction and COMMIT at the check-back."""
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return LocalTransactionState.UNKNOWN

@@ -1,4 +1,4 @@
-"""Tests that the reconciliation has the same verdict for Apache's broker and this one, with pulled messages and with stores."""
+"""Tests that the reconciliation gives one verdict for Apache's broker and this broker, from pulled messages and from stores."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def serving(owner: str, start_broker: Callable[..., BrokerProcess], home: Path) 
 def test_one_history_has_one_verdict(
     spark: SparkSession, shops: Shops, start_broker: Callable[..., BrokerProcess], tmp_path: Path, owner: str
 ) -> None:
-    """Five faults in three databases are found with class and cause, and there are no other findings, with both brokers."""
+    """The reconciliation finds the five faults with class and cause, and nothing else, for either broker."""
     with serving(owner, start_broker, tmp_path / "apache") as broker:
         shops.name_transactions(asyncio.run(play(broker.namesrv_addr)))
         wait_until(lambda: has_told_all(broker.address, shows_op_messages=owner == "ours"))

@@ -49,7 +49,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(scope="module")
 def namesrv_addr(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yields the address of a name server. The name server and a broker accept only TLS, also between each other."""
+    """Yields the address of a name server. The name server and its broker accept only TLS, even from each other."""
     home = tmp_path_factory.mktemp("apache") / "home"
     (home / "conf").mkdir(parents=True)
     (home / "conf" / "plain_acl.yml").write_text(ACCOUNTS)
@@ -74,7 +74,7 @@ def namesrv_addr(authority: Authority, tmp_path_factory: pytest.TempPathFactory)
 
 
 class Listener:
-    """A transaction listener that returns UNKNOWN, and COMMIT at the check-back."""
+    """A transaction listener that returns UNKNOWN for the local transaction and COMMIT at the check-back."""
 
     def execute_local_transaction(self, message: Message, argument: object) -> LocalTransactionState:
         return LocalTransactionState.UNKNOWN

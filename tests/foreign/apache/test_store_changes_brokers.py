@@ -51,7 +51,7 @@ TELLING = {
 
 @dataclass(slots=True)
 class Books:
-    """The states of the transactions, by message body, which all producers of the group share."""
+    """The states of the transactions by message body, shared by all producers of the group."""
 
     states: dict[str, LocalTransactionState] = field(default_factory=dict)
     is_open: bool = False
@@ -207,7 +207,7 @@ async def pull_all(pull: PullConsumer, queue: MessageQueue) -> list[MessageExt]:
 
 
 async def until_all_is_committed(pull: PullConsumer, books: Books) -> None:
-    """Waits until all transactions are committed, because the broker does not confirm a COMMIT."""
+    """Waits until consumers can read the committed messages, because the broker does not confirm a COMMIT."""
     await until_there_are(pull, ORDERS, len([body for body in books.bodies(COMMIT) if body not in books.checked]), PATIENCE_S)
 
 

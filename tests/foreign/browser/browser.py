@@ -1,4 +1,4 @@
-"""Runs Debian's Chromium without a window, with Playwright."""
+"""Runs Debian's Chromium in headless mode with Playwright."""
 
 from __future__ import annotations
 

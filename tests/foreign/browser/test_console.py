@@ -300,7 +300,7 @@ def _is_live(route: Route) -> bool:
 
 
 def _asks_until_answered(up: Up, failpoint: str) -> None:
-    """Repeats an order with the same Idempotency-Key until the response does not require a retry."""
+    """Repeats an order with the same Idempotency-Key until the response requires no retry."""
     customer = f"meets-{failpoint}"
     price_cents = 1_000_001 if failpoint == "lose-rollback" else 2_599
     items = [{"name": "book", "quantity": 1, "price_cents": price_cents}]

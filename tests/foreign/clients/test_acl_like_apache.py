@@ -164,7 +164,7 @@ class Place:
     home: Path
 
     async def refusals(self, requests: list[Request], sender: str, serializer: SerializeType) -> dict[str, str | None]:
-        """Returns the reason for each request's refusal. It is None if the ACL accepts the request, even if it fails later."""
+        """Returns the reason for each request's refusal, or None if the ACL accepts the request, even if it fails later."""
         client = RemotingClient(serialize_type=serializer)
         try:
             found = await asyncio.gather(*(self._refusal(client, one, SENDERS[sender]) for one in requests))

@@ -65,7 +65,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(
     request: pytest.FixtureRequest, program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[str, str]]:
-    """Yields the line of each case from one run of the program, without an account and with a required account."""
+    """Yields the output line of each case. The program runs once without an account, and once with a required account."""
     home = tmp_path_factory.mktemp("broker")
     namesrv_port, port = free_ports(2)
     settings, environment = {**SETTINGS, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}, dict(os.environ)

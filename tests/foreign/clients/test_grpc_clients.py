@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(BUILD_SECON
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The lines that the clients' programs printed, by client and case, and the other output of programs and broker."""
+    """The lines that the clients' programs printed, by client and case, and the output of the programs and the broker."""
 
     lines: Mapping[tuple[Client, str], str]
     errors: Mapping[Client, str]

@@ -36,7 +36,7 @@ NOT_STARTED = ("failed to receive initial settings", "Startup the rocketmq clien
 
 @dataclass(frozen=True, slots=True)
 class ApachesProxy:
-    """A running proxy of Apache's, and its broker."""
+    """Apache's proxy and its broker, while they are running."""
 
     endpoint: str
     home: Path

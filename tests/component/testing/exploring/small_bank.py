@@ -38,11 +38,11 @@ class Bank:
         self.credits: Counter[str] = Counter()
 
     def judge(self) -> None:
-        """Asserts that each order has its credit once, and that no other order has one."""
+        """Asserts that each order has exactly one credit, and that there are no other credits."""
         assert self.credits == Counter(self.orders)
 
     def listener(self, known: set[str]) -> LocalTransaction:
-        """Returns a listener that commits an order at its check-back if the order is in `known`."""
+        """Returns a listener that writes and commits an order. At a check-back it commits only orders in `known`."""
 
         def place(message: Message, arg: object) -> LocalTransactionState:
             self.orders.add(message.keys[0])

@@ -93,7 +93,7 @@ class _Ports(MemoryNetwork):
 
 
 class BrokerOnADisk:
-    """A simulation of a broker with a faulty disk. `play` raises BrokenPromise."""
+    """A simulation of a broker with a faulty disk. `play` raises BrokenPromise if a message is lost, changed or invented."""
 
     def __init__(self, seed: int, *, lies: bool = False, **settings: str) -> None:
         """Creates the simulation. With `lies` the disk reports flushes of the commit log as done without flushing."""

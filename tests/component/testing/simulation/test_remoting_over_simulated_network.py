@@ -61,7 +61,7 @@ class Talk:
 
 
 async def talk() -> Talk:
-    """Returns a client that has received a response."""
+    """Starts a client and a server, and returns them after the first response."""
     made = Talk()
     await made.begin()
     assert await made.ask(b"first") == b"first"

@@ -65,7 +65,7 @@ class Reply:
 
 
 class Stage:
-    """A broker, its store, and its requests to the client. `way` is the name of a message's path, and the key of its messages."""
+    """A broker, its store, and its requests to the client. `way` is the name of a path, and the key of the messages on it."""
 
     def __init__(self, address: str, store: Path) -> None:
         self.born_ms: dict[str, int] = {}

@@ -96,7 +96,7 @@ class Client:
 
     @property
     def prefix(self) -> str:
-        """The prefix of the client's topics."""
+        """Returns the prefix of the client's topics."""
         return f"{self.name.replace('.', '-')}-"
 
     def missing(self) -> list[str]:
@@ -116,9 +116,9 @@ CLIENTS = (
 
 
 def results_of(client: Client, endpoint: str, home: Path, cases: Sequence[str] = ()) -> tuple[dict[str, str], str]:
-    """Runs the cases, or all, and returns the line of each case.
+    """Runs these cases, or all cases if none are given, and returns the output line of each case.
 
-    Also returns the program's other output, or the reason why there are no lines.
+    Also returns the program's entire output, or the error if the program failed or timed out.
     """
     home.mkdir()
     try:
@@ -137,10 +137,10 @@ def results_of(client: Client, endpoint: str, home: Path, cases: Sequence[str] =
 
 
 async def prepare(broker: str, *, on_apache: bool = False) -> None:
-    """Sets the dead-letter cases' groups to one retry, and creates FIFO topics.
+    """Limits the groups of the dead-letter cases to one retry, and creates the FIFO topics.
 
     Apache's proxy has no route for a topic, or for a group's dead letters, before these exist. A client that requests the route
-    then fails to start. Therefore those of the cases that run on Apache's proxy are created as well.
+    then fails to start. Therefore the topics of the cases on Apache's proxy are created as well.
     """
     remoting = RemotingClient()
 

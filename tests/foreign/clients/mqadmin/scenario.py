@@ -189,7 +189,7 @@ class _Stage:
             self.outputs[name] = self._mqadmin.run(*command.format_map(self._values).split())
 
     def broker_has_counted(self) -> None:
-        """Waits until Apache's broker has counted once. A request for its rates before that fails with NoSuchElementException."""
+        """Waits until Apache's broker has sampled its rates. An earlier request for them fails with NoSuchElementException."""
         self._wait_for(r"(?s)\A(?!.*Exception).*DefaultCluster", "clusterList")
 
     def clients_come(self) -> None:

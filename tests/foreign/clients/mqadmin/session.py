@@ -1,4 +1,4 @@
-"""Runs Apache's mqadmin commands in one JVM, because starting a JVM for each would take a second."""
+"""Runs all commands of Apache's mqadmin in one JVM, because the start of a JVM takes a second."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Mqadmin:
     """Runs mqadmin commands, and returns their output with stack traces reduced to their messages."""
 
     def __init__(self, namesrv_addr: str, home: Path, *, serializer: str = "JSON") -> None:
-        """`home` is used as the home of RocketMQ and of the user, with logging off. `serializer` is JSON or ROCKETMQ."""
+        """Uses `home` as the home of RocketMQ and of the user, with logging off. `serializer` is JSON or ROCKETMQ."""
         self._environment = {**os.environ, "NAMESRV_ADDR": namesrv_addr, "ROCKETMQ_SERIALIZE_TYPE": serializer}
         self._home = home
         self.exports = home / "exports"

@@ -1,6 +1,7 @@
 """Runs cases with Apache's unmodified Python client of RocketMQ 5. Each prints its name and `ok` or the error.
 
-python cases.py HOST:PORT PREFIX [CASE...]: runs these cases, or all, concurrently. Each uses a topic that begins with the prefix.
+`python cases.py HOST:PORT PREFIX [CASE...]` runs these cases, or all cases if none are given, concurrently. The topic of each
+case begins with the prefix.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def bodies(messages: list[Message]) -> list[str]:
 
 
 class Listener(MessageListener):
-    """A listener that fails at the first `failures` deliveries, and sets `done` after two."""
+    """A listener that fails at the first `failures` deliveries, and sets `done` at the second."""
 
     def __init__(self, failures: int) -> None:
         self.failures, self.attempts, self.done = failures, [], threading.Event()
@@ -212,7 +213,7 @@ def fifo_push_consumer_to_dead_letters(topic: str) -> None:
 
 
 def attempts(topic: str, failures: int, one: Message) -> list[int]:
-    """Returns the delivery attempts of a message whose consumer fails `failures` times.
+    """Returns the attempt number of each delivery of a message whose consumer fails `failures` times.
 
     After two failures the message must be a dead letter.
     """
