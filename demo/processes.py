@@ -143,7 +143,7 @@ class Process:
             raise ProcessFailed(f"{self.name} is still running after {timeout_s:g} s:\n{_tail(self.output())}") from None
 
     def kill(self) -> None:
-        """Kills the process with SIGKILL, like a crash, but not its children."""
+        """Kills the process with SIGKILL, as in a crash. Its children keep running."""
         if self._popen is not None and self.is_running:
             self._popen.kill()
             self._popen.wait()

@@ -1,4 +1,4 @@
-"""A clock that a test sets, for the wall clock of a `World`."""
+"""A clock that a test sets, used as the wall clock of a `World`."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Runs the blocks of a chapter in one shell, as a reader would, and compares their output."""
+"""Runs the blocks of a chapter in one shell, as a reader would, and compares their output with the chapter's."""
 
 import doctest
 import os

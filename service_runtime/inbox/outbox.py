@@ -62,10 +62,10 @@ class OutboxDrain:
     """The keys of messages that could not be sent. They are tried last, so that they do not block all other messages."""
 
     def send_due(self) -> bool:
-        """Sends the messages that are due. Returns True if more may be due. Raises DatabaseFailure, and the last NotSent.
+        """Sends the messages that are due. Returns True if more may be due. Raises DatabaseFailure.
 
-        A message that the broker does not confirm remains in the outbox, and is sent again at the next call. The method stops
-        after three such messages.
+        Raises the last NotSent if messages could not be sent. They remain in the outbox, and are sent again on the next call.
+        The method stops after three such messages.
         """
         failures: list[NotSent] = []
         due = self.rows.due()

@@ -35,7 +35,7 @@ def guard(
     try:
         access = AccessControl(AccountFiles(settings.acl_file, settings.acl_folder), lambda offset: stored_under(store, offset))
     except (AccountMistake, OSError) as error:
-        raise StartError(f"aclEnable=true: {error}") from None
+        raise StartError(f"cannot read the accounts (aclEnable=true): {error}") from None
     dispatcher.guard_by(access.check)
     dispatcher.add_disconnect_listener(access.forget)
     dispatcher.add(AclProcessor(access=access, identity=identity, tasks=tasks, clock=clock).handlers)

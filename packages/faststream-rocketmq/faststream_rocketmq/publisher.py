@@ -149,7 +149,7 @@ class TransactionalPublisher(RocketMQPublisher):
         for handler, decorator in ((self._local, "local_transaction"), (self._check, "answers_check_backs")):
             if not handler.calls:
                 raise SetupError(
-                    f"the transactional publisher of topic {self.topic} has no handler: decorate one with its `{decorator}`"
+                    f"the transactional publisher of topic {self.topic} has no `{decorator}` handler: decorate a function with it"
                 )
             await handler.start()
         return LocalTransaction(self._execute, self._look_up)

@@ -392,7 +392,7 @@ async def test_a_transactional_publisher_needs_both_handlers(broker: RocketMQBro
     async def store(order: str) -> LocalTransactionState:
         return COMMIT
 
-    with pytest.raises(SetupError, match="decorate one with its `answers_check_backs`"):
+    with pytest.raises(SetupError, match="has no `answers_check_backs` handler"):
         async with TestRocketMQBroker(broker):
             pass
     with pytest.raises(SetupError, match="already has the handler Store"):

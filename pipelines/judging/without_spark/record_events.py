@@ -133,7 +133,7 @@ def _event(row: Row, key: str | None, is_decided: bool, is_consumed: bool | None
 
 
 def _delivery(row: Row, said: Row, key: str | None) -> Row:
-    """Returns the columns of a delivered message, with minima and maxima so that differing messages are found."""
+    """Returns the columns of a delivered message. Each value is there twice: for an order's minimum and maximum."""
     columns = {column: said.get(name) for name, column in _SAID_AS.items()}
     columns |= {"message_transaction_id": row["unique_key"], "message_items": _marks(said)}
     times = {"delivered_at_ms": row["stored_at_ms"], "born_at_ms": row["born_at_ms"]}

@@ -29,7 +29,7 @@ def refusing(*texts: str) -> Callable[[Session, Sequence[InboxMessage]], None]:
     def handle(_: Session, messages: Sequence[InboxMessage]) -> None:
         for message in messages:
             if message.text in texts or not texts:
-                raise ValueError(f"no {message.text}")
+                raise ValueError(f"refused: {message.text}")
 
     return handle
 
@@ -64,9 +64,9 @@ def test_one_message_that_fails_asks_for_attention_and_is_no_fault(
     inbox.drain(refusing("bad"))
     clock.pass_s(1)
     assert backlog.why_unready() is None
-    assert backlog.attention(backlog.state()) == ["1 messages fail, and are tried again: ValueError: no bad"]
+    assert backlog.attention(backlog.state()) == ["1 messages fail, and are tried again: ValueError: refused: bad"]
     health = backlog.health(backlog.state())
-    assert health == InboxHealth(waiting=1, failed=1, parked=0, oldest_s=61.0, last_error="ValueError: no bad")
+    assert health == InboxHealth(waiting=1, failed=1, parked=0, oldest_s=61.0, last_error="ValueError: refused: bad")
     assert (metric("failed"), metric("oldest_seconds")) == (1, 61)
 
 
@@ -79,7 +79,7 @@ def test_several_messages_that_fail_while_none_passes_are_a_fault_after_some_sec
     clock.pass_s(6)
     why = backlog.why_unready()
     assert why is not None
-    assert why.startswith("2 messages fail, and none is processed: ValueError: no ")
+    assert why.startswith("2 messages fail, and none is processed: ValueError: refused: ")
 
 
 def test_several_messages_that_fail_while_others_pass_are_no_fault(

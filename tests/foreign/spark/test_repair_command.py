@@ -39,7 +39,7 @@ GROUP = "credit_service"
 
 
 class Answers:
-    """A listener that decides each message as the sender asked, and answers every check-back with UNKNOWN."""
+    """A listener that returns the state passed by the sender, and answers every check-back with UNKNOWN."""
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         assert isinstance(arg, LocalTransactionState)

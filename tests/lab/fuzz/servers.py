@@ -167,7 +167,7 @@ async def _attack(watch: Watch, chance: random.Random, broker: Broker, inputs: i
 
 
 class _Line:
-    """Connections to one server. Most frames go straight in, and some go over a socket in pieces."""
+    """Connections to one server. Most frames are passed to the connection object, and some are sent over a socket in pieces."""
 
     def __init__(self, watch: Watch, chance: random.Random, name: str, handler: Any, connections: Any, port: int) -> None:
         self._watch, self._chance, self._name = watch, chance, name

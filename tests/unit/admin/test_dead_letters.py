@@ -200,7 +200,7 @@ async def test_a_letter_is_found_by_its_message_id_its_key_and_its_place() -> No
 async def test_a_letter_of_another_group_is_not_meant() -> None:
     record = stored(3)
     for word in ("A1", offset_message_id(record.store_host, record.commit_log_offset)):
-        with pytest.raises(Refused, match=f"dead letter not found: {word} of the consumer group mails"):
+        with pytest.raises(Refused, match=f"dead letter not found: {word} in the consumer group mails"):
             await find_dead_letters(session(Broker(record)), word, "mails")
 
 

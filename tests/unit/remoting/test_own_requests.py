@@ -1,4 +1,4 @@
-"""Tests requests of our own: responses reach their callers, late ones time out, and one timer serves all requests."""
+"""Tests the requests that this end sends: responses reach their callers, and one timer ends requests without a response."""
 
 import asyncio
 

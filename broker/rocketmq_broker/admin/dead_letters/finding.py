@@ -75,7 +75,7 @@ async def find_dead_letters(session: Session, word: str, group: str | None) -> l
     found = [one for _, ones in answers for one in ones] or await _at_offset(session, word)
     found = [one for one in found if group in (None, one.letter.consumer_group)]
     if not found:
-        raise Refused(f"dead letter not found: {word}" + (f" of the consumer group {group}" if group else ""))
+        raise Refused(f"dead letter not found: {word}" + (f" in the consumer group {group}" if group else ""))
     return sorted(found, key=lambda one: one.letter.parked_ms)
 
 

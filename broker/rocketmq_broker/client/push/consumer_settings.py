@@ -40,7 +40,7 @@ class ConsumerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
-    """Settings with RocketMQ's names and defaults. Raises IllegalConfiguration for a wrong type or range."""
+    """Settings with RocketMQ's names and defaults. Raises IllegalConfiguration if a value has a wrong type or is out of range."""
 
     message_model: MessageModel = MessageModel.CLUSTERING
     consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET

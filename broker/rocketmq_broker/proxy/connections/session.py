@@ -102,7 +102,8 @@ class ClientSession:
     ) -> RemotingCommand:
         """Sends a request to the broker, and returns the broker's response. Raises CallRefused if the response is not SUCCESS.
 
-        `system_error` is the status code for SYSTEM_ERROR, because the broker responds with SYSTEM_ERROR to bad requests too.
+        `system_error` is the status code for SYSTEM_ERROR. The caller chooses it, because the broker also responds with
+        SYSTEM_ERROR to bad requests.
         """
         self._calls_in_progress += 1
         try:

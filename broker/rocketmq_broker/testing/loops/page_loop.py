@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from asyncio import events
+from asyncio import events, tasks
 from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeVar
 
@@ -26,11 +26,17 @@ class PageLoop(asyncio.SelectorEventLoop):
     def complete(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine and returns its result, also if the caller's thread runs another event loop, as a page's does."""
         outer = events._get_running_loop()
+        task = None if outer is None else asyncio.current_task(outer)
+        # Since CPython 3.14 a thread has one current task, not one for each of its loops.
+        if outer is not None and task is not None:
+            tasks._leave_task(outer, task)
         events._set_running_loop(None)
         try:
             return self.run_until_complete(work)
         finally:
             events._set_running_loop(outer)
+            if outer is not None and task is not None:
+                tasks._enter_task(outer, task)
 
     # A loop has a pair of sockets by which other threads wake it. A page has neither.
 

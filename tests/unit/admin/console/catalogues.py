@@ -49,7 +49,7 @@ def sentences_of(module: Path) -> set[str]:
 
 
 def literal(node: ast.expr | None) -> str:
-    """Returns a literal sentence, or an empty text if another function creates it."""
+    """Returns the sentence that a literal or an f-string contains, or an empty string for another expression."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if not isinstance(node, ast.JoinedStr):
