@@ -118,7 +118,7 @@ class Ledger:
     def _insert_missing(self, session: Session, by_key: Mapping[EntryKey, Credit]) -> set[EntryKey]:
         """Inserts the missing entries. Returns the keys of the inserted ones."""
         now_ms = self._world.wall_ms()
-        rows = [_values(by_key[key], now_ms) for key in sorted(by_key)]
+        rows = [entry_values(by_key[key], now_ms) for key in sorted(by_key)]
         inserted = insert_missing(session.connection(), _CREDITS, rows, ["order_id", "kind"])
         return {(order_id, EntryKind(kind)) for order_id, kind in inserted}
 
@@ -211,7 +211,8 @@ def _outcome_beside(credit: Credit, in_the_ledger: Credit) -> CreditOutcome:
     return CreditOutcome.REFUSED if in_the_ledger.is_annulled else CreditOutcome.CONFLICTING
 
 
-def _values(credit: Credit, now_ms: int) -> dict[str, object]:
+def entry_values(credit: Credit, now_ms: int) -> dict[str, object]:
+    """Returns the row of a new entry. `now_ms` is the time of its creation, in milliseconds since the epoch."""
     return {
         "order_id": credit.order_id,
         "kind": credit.kind.value,

@@ -16,7 +16,7 @@ from sqlmodel import Session
 from credit_service.adapters.ledger import CONSUMER, Ledger
 from credit_service.service_layer.crediting import TAGS, Crediting, entry_of
 from demo.play.mistakes import credit_each_message, drop_unique_key
-from demo.play.side import CREDIT_SERVICE, SHORT_ID, PageClientLoop, Row, Surroundings, rows_of
+from demo.play.side import CREDIT_SERVICE, SHORT_ID, PageClientLoop, Surroundings, Tables, rows_of
 from order_messages.body import UnreadableBody
 from rocketmq_broker.databases.inbox import InboxMessage
 from service_runtime.inbox.inbox_listener import InboxListener, inbox_consumer
@@ -53,7 +53,7 @@ class CreditSide:
         drop_unique_key(self._engine)
         self.has_no_key = True
 
-    def tables(self) -> dict[str, list[Row]]:
+    def tables(self) -> Tables:
         """Returns the rows of the credit database by table."""
         return {table: rows_of(self._engine, table) for table in ("credits", "balances", "rocketmq_inbox")}
 

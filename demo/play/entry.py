@@ -6,10 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from demo.play.buttons import DEFAULTS
 from demo.play.rounds import rounds_in
 from demo.play.session import PlaySession
-from demo.play.words import CannotPress, press_of
+from demo.play.words import CannotPress
 
 Json = Any
 
@@ -66,10 +65,7 @@ class Page:
         if what == "press":
             return session.press(str(call["button"]), **call.get("arguments", {}))
         if what == "play":
-            for word in call["words"]:
-                press = press_of(str(word), DEFAULTS)
-                session.press(press.name, **press.arguments)
-            return None
+            return session.play(*map(str, call["words"]))
         if what == "state":
             return session.state(language)
         if what == "record":

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
+from credit_service.adapters.ledger import entry_values
+from credit_service.adapters.tables import CreditDatabase
 from credit_service.service_layer.crediting import entry_of
 from demo.play.side import ORDER_SERVICE, SHORT_ID, PageClientLoop, ProcessDied, Surroundings
-from order_messages.states import OrderState, TransactionState
+from order_messages.states import TransactionKind, TransactionState
 from order_service.adapters.local_transaction import insert_order
 from order_service.domain.order import Item, Order
 from order_service.service_layer.placing import order_message
@@ -18,6 +20,7 @@ from rocketmq_broker.client import ClientError, LocalTransactionState, Producer
 from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.message import Message, MessageExt
 
+_CREDITS: Final = CreditDatabase.metadata.tables["credits"]
 _SENDER: Final = "order_service_sender"
 _UNIQUE: Final = "uq_credits_order_id_kind"
 
@@ -57,14 +60,7 @@ def credit_each_message(session: Session, messages: Sequence[InboxMessage], now_
     connection = session.connection()
     for message in messages:
         entry = entry_of(message)
-        values: dict[str, Any] = {
-            "order_id": entry.order_id, "kind": entry.kind.value, "customer": entry.customer, "points": entry.points,
-            "amount_cents": entry.amount_cents, "message_id": entry.message_id, "transaction_id": entry.transaction_id,
-            "created_at_ms": now_ms,
-        }  # fmt: skip
-        names = ", ".join(values)
-        places = ", ".join(f":{name}" for name in values)
-        connection.execute(text(f"INSERT INTO credits ({names}) VALUES ({places})"), values)
+        connection.execute(_CREDITS.insert(), entry_values(entry, now_ms))
         balance = "INSERT INTO balances VALUES (:customer, :points) ON CONFLICT DO UPDATE SET points = points + :points"
         connection.execute(text(balance), {"customer": entry.customer, "points": entry.points})
     return True
@@ -78,14 +74,14 @@ def send_inside(engine: Engine, around: Surroundings, customer: str, amount: int
     world, loop = around.world, PageClientLoop(around.loop)
     order = Order(
         order_id=str(world.new_uuid()), customer=customer, items=(Item("book", 1, amount),), currency="EUR",
-        created_at_ms=world.wall_ms(), idempotency_key=None, state=OrderState.PLACED, pay_until_ms=None,
+        created_at_ms=world.wall_ms(),
     )  # fmt: skip
     name = order.order_id[:SHORT_ID]
     producer = Producer(_SENDER, namesrv_addr=around.namesrv_addr)
     loop.run(producer.start())
     transaction = {
         "transaction_id": order.order_id, "order_id": order.order_id, "state": TransactionState.COMMITTED.value,
-        "created_at_ms": order.created_at_ms, "kind": "order",
+        "created_at_ms": order.created_at_ms, "kind": TransactionKind.ORDER.value,
     }  # fmt: skip
     try:
         with engine.begin() as connection:

@@ -11,7 +11,7 @@ from flask import Flask
 from sqlalchemy import Engine
 
 from demo.play.mistakes import ForgetfulAnswers, send_inside
-from demo.play.side import ORDER_SERVICE, SHORT_ID, PageClientLoop, ProcessDied, Row, Surroundings, rows_of
+from demo.play.side import ORDER_SERVICE, SHORT_ID, PageClientLoop, ProcessDied, Surroundings, Tables, rows_of
 from demo.play.words import CannotPress
 from order_service.adapters.order_broker import OrderBroker
 from order_service.adapters.order_store import SqlOrderStore
@@ -34,7 +34,6 @@ class OrderSide:
     def __init__(self, engine: Engine, around: Surroundings) -> None:
         """`engine` belongs to the migrated order database. Call `start`."""
         self._engine, self._around = engine, around
-        self.is_running = False
         self.dies_before_commit = False
         """Whether the process dies at the next order, between local commit and COMMIT."""
         self.is_slow = False
@@ -57,7 +56,7 @@ class OrderSide:
         store = SqlOrderStore(self._engine, around.world)
         real = transaction_listeners(store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=around.world.wall_ms)
         listeners: Mapping[str, Any] = {topic: _WatchedListener(listener, self) for topic, listener in real.items()}
-        self._broker = OrderBroker(
+        broker = OrderBroker(
             listeners,
             namesrv_addr=around.namesrv_addr,
             send_timeout_ms=_SEND_TIMEOUT_MS,
@@ -66,9 +65,14 @@ class OrderSide:
             rpc_hook=_Wire(self),
             history=store.history,
         )
-        self._app = create_app(store, self._broker, around.world)
-        self._broker.start()
-        self.is_running = True
+        app = create_app(store, broker, around.world)
+        broker.start()
+        self._broker, self._app = broker, app
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process of the service runs."""
+        return self._broker is not None
 
     def place(self, customer: str, amount: int) -> None:
         """Sends POST /orders for a book that costs `amount` cents. Raises CannotPress if the service is not running."""
@@ -91,9 +95,8 @@ class OrderSide:
         if self._broker is not None:
             self._broker.stop()
         self._broker = self._app = None
-        self.is_running = False
 
-    def tables(self) -> dict[str, list[Row]]:
+    def tables(self) -> Tables:
         """Returns the rows of the order database by table."""
         return {table: rows_of(self._engine, table) for table in ("orders", "order_items", "transactions")}
 

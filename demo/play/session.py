@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from demo.play.buttons import BUTTONS
+from demo.play.buttons import BUTTONS, DEFAULTS
 from demo.play.drawing import svg_of
 from demo.play.own_test import source_of_test
 from demo.play.shown import record_bytes, state_of
 from demo.play.system import PlayedSystem
 from demo.play.verdict import SessionVerdict
-from demo.play.words import CannotPress, Press
+from demo.play.words import CannotPress, Press, press_of
 
 Json = dict[str, Any]
 
@@ -40,6 +40,12 @@ class PlaySession:
         self._system.do(lambda system: button.press(system, **press.arguments))
         self.pressed.append(press)
 
+    def play(self, *words: str) -> None:
+        """Presses the buttons that words of an address name. Raises CannotPress at the first one that cannot be pressed."""
+        for word in words:
+            press = press_of(word, DEFAULTS)
+            self.press(press.name, **press.arguments)
+
     def state(self, language: str = "en") -> Json:
         """Returns what the page shows, as values for JSON."""
         return state_of(self._system, self.seed, self.pressed, language)
@@ -65,7 +71,8 @@ class PlaySession:
 
     def verdict(self) -> SessionVerdict:
         """Returns the verdict of the reconciliation's rules on the present data."""
-        return self._system.verdict()
+        system = self._system
+        return system.verdict(system.orders.tables(), system.credits.tables(), system.log())
 
     def close(self) -> None:
         """Stops broker and services, and removes the databases."""

@@ -61,7 +61,7 @@ def state_of(system: PlayedSystem, seed: int, pressed: Sequence[Press], language
         "pending": _pending(inspection),
         "log": [_record(record, durable) for record in records_of(log)],
         "queues": _queues(inspection),
-        "verdict": system.verdict().to_json(language),
+        "verdict": system.verdict(orders, credits, log).to_json(language),
         "sha256": hashlib.sha256(log).hexdigest(),
         "log_bytes": len(log),
         "buttons": [

@@ -15,6 +15,8 @@ from rocketmq_broker.world import World
 T = TypeVar("T")
 Row = dict[str, Any]
 """A row of a table by column name."""
+Tables = dict[str, list[Row]]
+"""The rows of a database by table."""
 ORDER_SERVICE: Final = "order service"
 CREDIT_SERVICE: Final = "credit service"
 SHORT_ID: Final = 8
@@ -81,11 +83,8 @@ class PageClientLoop:
 
     async def _while_alive(self, work: Coroutine[Any, Any, T], timeout_s: float | None) -> T:
         running = asyncio.ensure_future(work)
-        if not self._death.done():
-            ends: set[asyncio.Future[Any]] = {running, self._death}
-            await asyncio.wait(ends, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        else:
-            await asyncio.wait({running}, timeout=timeout_s)
+        ends: set[asyncio.Future[Any]] = {running} if self._death.done() else {running, self._death}
+        await asyncio.wait(ends, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             return running.result()
         running.cancel()

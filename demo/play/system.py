@@ -16,7 +16,7 @@ from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
 from demo.play.credit_side import CreditSide
 from demo.play.drawing import answered, diagram_of, diagram_of_latest, requests_to
 from demo.play.order_side import OrderSide
-from demo.play.side import CREDIT_SERVICE, SessionEvent, Surroundings
+from demo.play.side import CREDIT_SERVICE, SessionEvent, Surroundings, Tables
 from demo.play.verdict import SessionVerdict, judged
 from demo.play.words import CannotPress
 from order_messages import order_cancelled, order_created
@@ -62,12 +62,10 @@ class PlayedSystem:
         """Calls the action, and returns when all work of this moment is done. A coroutine runs on the event loop."""
         self._context.run(self._do, action)
 
-    def verdict(self) -> SessionVerdict:
-        """Returns the verdict of the reconciliation's rules on the present data."""
-        return judged(
-            self.orders.tables(), self.credits.tables(), self.log(), self.rocketmq.stored_file(_CONSUME_OFFSETS),
-            self.rocketmq.time.wall_ns() // 1_000_000,
-        )  # fmt: skip
+    def verdict(self, orders: Tables, credits: Tables, log: bytes) -> SessionVerdict:
+        """Returns the verdict of the reconciliation's rules on the present tables of both services and the commit log."""
+        offsets = self.rocketmq.stored_file(_CONSUME_OFFSETS)
+        return judged(orders, credits, log, offsets, self.rocketmq.time.wall_ns() // 1_000_000)
 
     def log(self) -> bytes:
         """Returns the bytes of the commit log up to the end of its last record."""

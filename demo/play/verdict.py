@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from demo.play.side import Row
+from demo.play.side import Tables
 from demo.play.wording import translated
 from pipelines.judging.classes import CAUSES, CONSISTENT, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff
@@ -62,9 +62,7 @@ class SessionVerdict:
         return "Consistent: each order has one credit."
 
 
-def judged(
-    orders: Mapping[str, list[Row]], credits: Mapping[str, list[Row]], log: bytes, offsets: bytes | None, now_ms: int
-) -> SessionVerdict:
+def judged(orders: Tables, credits: Tables, log: bytes, offsets: bytes | None, now_ms: int) -> SessionVerdict:
     """Returns the verdict on the tables of both services and the broker's commit log.
 
     `offsets` is the content of the broker's consumerOffset.json.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -50,8 +50,3 @@ def _like(default: object, value: str, argument: str) -> object:
     if not value.isdecimal():
         raise CannotPress(f"{argument} must be a whole number, not {value!r}")
     return int(value)
-
-
-def in_order(words: str) -> Sequence[str]:
-    """Returns the words of `do=` in an address."""
-    return [word for word in words.split(",") if word]

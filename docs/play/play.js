@@ -21,8 +21,6 @@
     return made;
   }
 
-  const inLanguage = (text) => (text && typeof text === "object" ? text[language] ?? text.en : text ?? "");
-
   function shown(value) {
     if (value === null || value === undefined) return "";
     if (typeof value === "boolean") return value ? words.yes : words.no;
@@ -51,34 +49,19 @@
   const hashOf = (seed, pressed) => `#seed=${seed}${pressed.length ? `&do=${pressed.join(",")}` : ""}`;
 
   function keepAddress() {
-    history.replaceState(null, "", hashOf(session.seed, session.pressed) + (session.round ? `&round=${session.round}` : ""));
+    const {seed, words: pressed} = session.state;
+    history.replaceState(null, "", hashOf(seed, pressed) + (session.round ? `&round=${session.round}` : ""));
     const other = document.querySelector("a.language");
     other.hash = location.hash;
   }
 
-  // A word is a button's name, with its arguments' values behind colons if one differs from the button's own.
+  // Python reads the words of an address, and writes those of the state.
 
-  function wordOf(button, values) {
-    const defaults = Object.values(button.arguments ?? {}).map(String);
-    const differs = values.some((value, position) => String(value) !== defaults[position]);
-    return [button.name, ...(differs ? values.map((value) => encodeURIComponent(value).replaceAll("'", "%27")) : [])].join(":");
-  }
-
-  function pressOf(word) {
-    const [name, ...values] = word.split(":");
-    const button = session.state.buttons.find((one) => one.name === name);
-    const given = {};
-    Object.entries(button?.arguments ?? {}).forEach(([argument, initial], position) => {
-      if (values[position] === undefined) return;
-      const value = decodeURIComponent(values[position]);
-      given[argument] = typeof initial === "number" ? Number(value) : value;
-    });
-    return {do: "press", button: name, arguments: given};
-  }
+  const playOf = (word) => ({do: "play", words: [word]});
 
   // The worker
 
-  const session = {seed: 7, pressed: [], round: null, state: null, rounds: [], record: null};
+  const session = {round: null, state: null, rounds: [], record: null};
   let worker = null;
   let waiting = new Map();
   let calls = 0;
@@ -193,14 +176,13 @@
   }
 
   async function replay({seed, words: wanted, round}) {
-    Object.assign(session, {seed, pressed: [], round: session.rounds.some(({name}) => name === round) ? round : null, record: null});
+    Object.assign(session, {round: session.rounds.some(({name}) => name === round) ? round : null, record: null});
     await result({do: "start", seed});
     session.state = await result({do: "state", language});
     if (byId("play").hidden) frame();
     for (const [position, word] of wanted.entries()) {
       byId("stage").textContent = words.stages.replay(position + 1, wanted.length);
-      await result(pressOf(word)).catch((error) => { throw error instanceof Stopped ? error : new Error(`${word}: ${error.message}`); });
-      session.pressed.push(word);
+      await result(playOf(word)).catch((error) => { throw error instanceof Stopped ? error : new Error(`${word}: ${error.message}`); });
     }
     if (wanted.length) session.state = await result({do: "state", language});
     keepAddress();
@@ -209,15 +191,12 @@
 
   // One press at a time, in the order of the clicks
 
-  function press(pressed, label) {
+  function press(pressing, label) {
     queue = queue.then(async () => {
       const began = performance.now();
       byId("play").setAttribute("aria-busy", "true");
       try {
-        for (const word of pressed) {
-          await result(pressOf(word));
-          session.pressed.push(word);
-        }
+        for (const call of pressing) await result(call);
         byId("trouble").hidden = true;
         byId("status").textContent = words.done(label, Math.round(performance.now() - began));
       } catch (error) {
@@ -235,7 +214,7 @@
   // The frame, drawn once
 
   function frame() {
-    const groups = Map.groupBy(session.state.buttons, ({group}) => (group in words.groups ? group : "more"));
+    const groups = Map.groupBy(session.state.buttons, ({group}) => group);
     const actions = [...groups].map(([group, list]) => element("fieldset", {class: "group"}, element("legend", {}, words.groups[group]), ...list.map(buttonRow)));
     const panel = (name, ...content) =>
       element("section", {class: "panel", id: `panel-${name}`, "aria-labelledby": `title-${name}`}, element("h2", {id: `title-${name}`}, words.panels[name]), ...content);
@@ -265,20 +244,21 @@
   }
 
   function buttonRow(button) {
-    const fields = Object.entries(button.arguments ?? {}).map(([name, value]) =>
+    const fields = Object.entries(button.arguments).map(([name, value]) =>
       element("label", {}, `${words.columns[name] ?? (name === "amount" ? words.columns.total_cents : name)} `,
         element("input", {name, value, "data-of": button.name, size: "8", ...(typeof value === "number" ? {type: "number", min: "1"} : {maxlength: "40"})})));
     const act = element("button", {type: "button", "data-button": button.name, onclick: () => {
       const current = session.state.buttons.find(({name}) => name === button.name);
       if (!current?.is_enabled) return;
-      const values = [...document.querySelectorAll(`input[data-of="${button.name}"]`)].map((field) => field.value);
-      press([wordOf(current, values)], inLanguage(current.label));
+      const fields = document.querySelectorAll(`input[data-of="${button.name}"]`);
+      const given = Object.fromEntries([...fields].map(({name, type, value}) => [name, type === "number" ? Number(value) : value]));
+      press([{do: "press", button: button.name, arguments: given}], current.label);
     }});
     return element("div", {class: "action"}, act, ...fields);
   }
 
   function fresh() {
-    queue = queue.then(() => replay({seed: session.seed, words: [], round: session.round})).catch(() => undefined);
+    queue = queue.then(() => replay({seed: session.state.seed, words: [], round: session.round})).catch(() => undefined);
   }
 
   // Drawing
@@ -290,7 +270,7 @@
     drawVerdict(state.verdict);
     drawDiagram(state.diagram);
     drawEvents(state.events);
-    for (const name of TABLES) byId(name).replaceChildren(table(name, state[name] ?? []));
+    for (const name of TABLES) byId(name).replaceChildren(table(name, state[name]));
     drawRecord();
     drawLink();
     drawRounds();
@@ -300,7 +280,7 @@
   function drawButton(button) {
     const drawn = document.querySelector(`button[data-button="${button.name}"]`);
     if (!drawn) return;
-    drawn.textContent = inLanguage(button.label) + (button.is_on ? ` (${words.on})` : "");
+    drawn.textContent = button.label + (button.is_on ? ` (${words.on})` : "");
     drawn.classList.toggle("is-on", Boolean(button.is_on));
     // Not "disabled": the button that was pressed keeps the keyboard's focus.
     if (button.is_enabled) drawn.removeAttribute("aria-disabled");
@@ -308,9 +288,9 @@
   }
 
   function drawVerdict(verdict) {
-    const problems = (verdict.orders ?? []).map((one) => element("li", {}, element("span", {class: "id"}, one.order_id), ` ${inLanguage(one.problem)}`));
+    const problems = verdict.orders.map((one) => element("li", {}, element("span", {class: "id"}, one.order_id), ` ${one.problem}`));
     byId("verdict").replaceChildren(element("div", {class: verdict.is_consistent ? "well" : "trouble"},
-      element("p", {}, `${verdict.is_consistent ? "✓" : "✗"} ${inLanguage(verdict.text)}`), problems.length ? element("ul", {}, ...problems) : null));
+      element("p", {}, `${verdict.is_consistent ? "✓" : "✗"} ${verdict.text}`), problems.length ? element("ul", {}, ...problems) : null));
   }
 
   const SVG = new Set(["svg", "g", "line", "rect", "text", "tspan", "path", "title", "circle", "polyline"]);
@@ -327,7 +307,7 @@
 
   function drawEvents(events) {
     const rows = events.map((event) => element("li", {class: event.kind === "fault" ? "bad" : ""},
-      element("span", {class: "faint"}, `${event.at_s.toFixed(3)} s`), " ", element("strong", {}, inLanguage(event.who)), ` ${inLanguage(event.text)}`));
+      element("span", {class: "faint"}, `${event.at_s.toFixed(3)} s`), " ", element("strong", {}, event.who), ` ${event.text}`));
     const list = element("ol", {class: "events", tabindex: "0", "aria-label": words.panels.events}, ...rows);
     byId("events").replaceChildren(rows.length ? list : element("p", {class: "empty"}, words.none.events));
     list.scrollTop = list.scrollHeight;
@@ -364,8 +344,8 @@
       drawRecord();
       byId("log").querySelector("button")?.focus();
     }}, words.close);
-    const rows = record.fields.map((field, position) => element("tr", {},
-      element("td", {}, element("span", {class: `mark${field.mark ?? position % 6}`}, field.name)), element("td", {class: "number"}, shown(field.begin)),
+    const rows = record.fields.map((field) => element("tr", {},
+      element("td", {}, element("span", {class: `mark${field.mark}`}, field.name)), element("td", {class: "number"}, shown(field.begin)),
       element("td", {class: "text id"}, field.hex), element("td", {class: "text id"}, shown(field.value))));
     return byId("record").replaceChildren(
       element("h3", {tabindex: "-1"}, `${words.panels.record} ${record.offset}`), close,
@@ -375,11 +355,11 @@
   }
 
   function drawLink() {
-    const {state, seed, pressed} = session;
+    const {state} = session;
     byId("link").replaceChildren(
       element("p", {}, words.hash(state.log_bytes), " ", element("code", {id: "sha256", class: "id"}, state.sha256)),
       element("p", {class: "faint"}, words.linkText),
-      element("p", {}, element("a", {id: "address", href: hashOf(seed, pressed)}, hashOf(seed, pressed))),
+      element("p", {}, element("a", {id: "address", href: hashOf(state.seed, state.words)}, hashOf(state.seed, state.words))),
       element("p", {}, copyButton(words.copyLink, () => location.href), " ",
         element("button", {type: "button", id: "show-test", class: "quiet", onclick: () => showTest()}, words.test)),
     );
@@ -396,18 +376,17 @@
   function drawRounds() {
     const list = byId("rounds").querySelector("ol");
     list.replaceChildren(...session.rounds.map((round) => element("li", {}, element("a", {
-      href: `${hashOf(round.seed ?? session.seed, [])}&round=${round.name}`, "aria-current": session.round === round.name ? "true" : null,
-    }, inLanguage(round.title)))));
+      href: `${hashOf(round.seed, [])}&round=${round.name}`, "aria-current": session.round === round.name ? "true" : null,
+    }, round.title))));
     const round = session.rounds.find(({name}) => name === session.round);
     if (!round) return byId("round").replaceChildren();
-    const all = round.steps.flatMap((step) => step.words);
     const steps = round.steps.map((step, position) => element("li", {},
-      `${inLanguage(step.text)} `, element("button", {type: "button", class: "quiet", "data-step": position, onclick: () => press(step.words, words.step)}, words.step)));
+      `${step.text} `, element("button", {type: "button", class: "quiet", "data-step": position, onclick: () => press(step.words.map(playOf), words.step)}, words.step)));
     return byId("round").replaceChildren(
-      element("h3", {}, inLanguage(round.title)), element("p", {}, inLanguage(round.text)), element("ol", {class: "steps"}, ...steps),
-      round.question ? element("p", {}, element("strong", {}, inLanguage(round.question))) : null,
-      round.answer ? element("details", {}, element("summary", {}, words.answer), element("p", {}, inLanguage(round.answer))) : null,
-      element("p", {}, element("a", {href: hashOf(round.seed ?? session.seed, all)}, words.allSteps)),
+      element("h3", {}, round.title), element("p", {}, round.text), element("ol", {class: "steps"}, ...steps),
+      element("p", {}, element("strong", {}, round.question)),
+      element("details", {}, element("summary", {}, words.answer), element("p", {}, round.answer)),
+      element("p", {}, element("a", {href: hashOf(round.seed, round.words)}, words.allSteps)),
     );
   }
 

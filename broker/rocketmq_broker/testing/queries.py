@@ -51,8 +51,8 @@ class Queries(ABC):
     journal: Journal
 
     @abstractmethod
-    def _inspection(self) -> Inspection:
-        """Returns the inspection of the running broker. Raises RuntimeError if it is not running."""
+    def inspection(self) -> Inspection:
+        """Returns an object that reads the running broker's state, without a connection. Raises RuntimeError if none runs."""
 
     def pending(self, word: str | None = None) -> Query[list[Transaction]]:
         """Queries the undecided transactions, or only those with the id or key `word`."""
@@ -99,7 +99,7 @@ class Queries(ABC):
     def _query(self, call: str, answer: Callable[[Inspection], T]) -> Query[T]:
         async def when_settled() -> T:
             await self.time.advance(MOMENT_S)
-            return answer(self._inspection())
+            return answer(self.inspection())
 
         return Query(call, when_settled)
 

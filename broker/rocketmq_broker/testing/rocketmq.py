@@ -393,7 +393,7 @@ class RocketMQ(Queries):
 
     def inspection(self) -> Inspection:
         """Returns an object that reads the running broker's state, without a connection. Raises RuntimeError if none runs."""
-        return self._inspection()
+        return Inspection(self._active_interceptor.broker, self._running.identity.name)
 
     # internals
 
@@ -419,9 +419,6 @@ class RocketMQ(Queries):
         self._properties |= {"listenPort": str(broker.identity.port), "namesrvListenPort": name_server.rpartition(":")[2]}
         if broker.grpc_endpoint is not None:
             self._properties["grpcServerPort"] = broker.grpc_endpoint.rpartition(":")[2]
-
-    def _inspection(self) -> Inspection:
-        return Inspection(self._active_interceptor.broker, self._running.identity.name)
 
     async def _serve_outside_clients(self) -> None:
         """Waits for `OUTSIDE_S` seconds of real time, so that outside clients can do their work.

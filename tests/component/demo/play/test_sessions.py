@@ -9,20 +9,14 @@ from typing import Any
 
 import pytest
 
-from demo.play.buttons import BUTTONS, DEFAULTS
+from demo.play.buttons import BUTTONS
 from demo.play.entry import Page
 from demo.play.rounds import ROUNDS, Round
 from demo.play.session import PlaySession
-from demo.play.words import CannotPress, press_of
+from demo.play.words import CannotPress
 
 SEED = 7
 CHINESE = re.compile("[\u4e00-\u9fff]")
-
-
-def play(session: PlaySession, *words: str) -> None:
-    for word in words:
-        press = press_of(word, DEFAULTS)
-        session.press(press.name, **press.arguments)
 
 
 @pytest.fixture
@@ -56,7 +50,7 @@ def texts(session: PlaySession) -> list[str]:
 async def test_a_round_ends_as_it_says_with_the_same_bytes_everywhere(each: Round) -> None:
     session = PlaySession(each.seed)
     try:
-        play(session, *each.words)
+        session.play(*each.words)
         state = session.state()
         found = (len(state["orders"]), len(state["credits"]), tuple(session.verdict().findings), state["log_bytes"])
         assert found == (each.end.orders, each.end.credits, each.end.findings, each.end.log_bytes)
@@ -71,15 +65,15 @@ async def test_a_round_ends_as_it_says_with_the_same_bytes_everywhere(each: Roun
 
 
 def test_another_seed_leaves_other_bytes(session: PlaySession) -> None:
-    play(session, "place")
+    session.play("place")
     other = PlaySession(8)
-    play(other, "place")
+    other.play("place")
     assert other.state()["sha256"] != session.state()["sha256"]
     other.close()
 
 
 def test_an_order_is_in_every_part_of_the_state(session: PlaySession) -> None:
-    play(session, "place:bob:1800", "wait-6")
+    session.play("place:bob:1800", "wait-6")
     state = session.state()
     [order], [credit] = state["orders"], state["credits"]
     assert (order["customer"], order["total_cents"], order["transaction"]) == ("bob", 1800, "COMMITTED")
@@ -97,81 +91,81 @@ def test_an_order_is_in_every_part_of_the_state(session: PlaySession) -> None:
 
 
 def test_a_lost_commit_is_pending_until_the_check_back(session: PlaySession) -> None:
-    play(session, "lose-commit", "place")
+    session.play("lose-commit", "place")
     state = session.state()
     assert [one["keys"] for one in state["pending"]] == [[state["orders"][0]["order_id"]]]
     assert state["verdict"]["is_consistent"]
     assert "on the way" in state["verdict"]["text"]
-    play(session, "wait-6")
+    session.play("wait-6")
     assert not session.state()["pending"]
     assert len(session.state()["credits"]) == 1
 
 
 def test_held_check_backs_arrive_when_they_are_released(session: PlaySession) -> None:
-    play(session, "hold-checks", "lose-commit", "place", "wait-60")
+    session.play("hold-checks", "lose-commit", "place", "wait-60")
     assert len(session.state()["pending"]) == 1
-    play(session, "release-checks", "wait-6")
+    session.play("release-checks", "wait-6")
     assert not session.state()["pending"]
 
 
 def test_an_hour_passes_while_the_order_service_is_dead(session: PlaySession) -> None:
-    play(session, "die-before-commit", "place", "wait-3600")
+    session.play("die-before-commit", "place", "wait-3600")
     state = session.state()
     assert len(state["pending"]) == 1
     assert not state["is_shop_running"]
     assert state["elapsed_s"] > 3600
-    play(session, "start-shop", "wait-60")
+    session.play("start-shop", "wait-60")
     assert len(session.state()["credits"]) == 1
 
 
 def test_a_dead_broker_keeps_its_log_and_refuses_orders(session: PlaySession) -> None:
-    play(session, "place", "wait-6", "kill", "place")
+    session.play("place", "wait-6", "kill", "place")
     state = session.state()
     assert not state["is_running"]
     assert len(state["log"]) == 3
     assert len(state["orders"]) == 1
     assert any(text.startswith("POST /orders answers 503") for text in texts(session))
     assert state["diagram"]
-    play(session, "restart", "wait-6", "place")
+    session.play("restart", "wait-6", "place")
     assert len(session.state()["credits"]) == 2
 
 
 def test_a_full_disk_refuses_orders_until_it_is_free(session: PlaySession) -> None:
-    play(session, "fill-disk", "wait-60", "place", "free-disk", "wait-60", "place")
+    session.play("fill-disk", "wait-60", "place", "free-disk", "wait-60", "place")
     assert len(session.state()["orders"]) == len(session.state()["credits"]) == 1
 
 
 def test_cut_connections_are_made_again(session: PlaySession) -> None:
-    play(session, "place", "cut", "place", "wait-6")
+    session.play("place", "cut", "place", "wait-6")
     assert len(session.state()["credits"]) == 2
 
 
 def test_apaches_broker_is_imitated(session: PlaySession) -> None:
-    play(session, "as-apache", "lose-commit", "place", "wait-60", "wait-60")
+    session.play("as-apache", "lose-commit", "place", "wait-60", "wait-60")
     assert len(session.state()["credits"]) == 1
     assert next(button["is_on"] for button in session.state()["buttons"] if button["name"] == "as-apache")
 
 
 def test_apaches_broker_delivers_at_a_commit_after_a_check_back_too(session: PlaySession) -> None:
-    play(session, "as-apache", "hold-checks", "slow", "place", "release-checks")
+    session.play("as-apache", "hold-checks", "slow", "place", "release-checks")
     assert [record["kind"] for record in session.state()["log"]].count("message") == 2
     assert len(session.state()["credits"]) == 1
     assert session.verdict().findings == ["doubled_delivery"]
 
 
 def test_a_power_failure_leaves_what_was_synced(session: PlaySession) -> None:
-    play(session, "place", "power", "restart", "wait-60")
+    session.play("place", "power", "restart", "wait-60")
     assert [record["kind"] for record in session.state()["log"]] == ["half", "message", "op"]
 
 
 def test_an_order_that_the_service_refuses_is_an_event(session: PlaySession) -> None:
-    play(session, "place:bob:0")
+    session.play("place:bob:0")
     assert not session.state()["orders"]
     assert any("POST /orders answers 4" in text for text in texts(session))
 
 
 def test_a_message_sent_inside_the_transaction_is_not_lost_but_has_no_half_message(session: PlaySession) -> None:
-    play(session, "mistake-send-inside", "place", "wait-60")
+    session.play("mistake-send-inside", "place", "wait-60")
     assert [record["kind"] for record in session.state()["log"]] == ["message"]
     assert len(session.state()["credits"]) == 1
 
@@ -205,20 +199,20 @@ def test_a_button_that_cannot_be_pressed_changes_nothing(
 
 
 def test_each_order_has_its_diagram(session: PlaySession) -> None:
-    play(session, "lose-commit", "place:alice:100", "place:bob:200", "wait-6")
+    session.play("lose-commit", "place:alice:100", "place:bob:200", "wait-6")
     first, second = (order["order_id"] for order in session.state()["orders"])
     assert session.diagram(second) == session.state()["diagram"]
     assert "check-back 1" in session.diagram(first)
     assert "回查" in session.diagram(first, "zh")
     with pytest.raises(CannotPress, match="no transaction of order-9"):
         session.diagram("order-9")
-    play(session, "kill")
+    session.play("kill")
     with pytest.raises(CannotPress, match="the broker is down"):
         session.diagram(first)
 
 
 def test_a_record_is_shown_field_by_field(session: PlaySession) -> None:
-    play(session, "place")
+    session.play("place")
     state = session.state()
     record = session.record(state["log"][1]["offset"])
     assert [field["name"] for field in record["fields"]][:3] == ["TOTALSIZE", "MAGICCODE", "BODYCRC"]
