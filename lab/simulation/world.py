@@ -217,8 +217,7 @@ class _ShopWorld:
         """Ends all faults. Any later violation is caused by the code."""
         await self._injector.stop()
         for database in self._shop.databases.values():
-            database.faults.end_all()
-            database.unlock()
+            database.end_faults()
         self._shop.redis.end_all()
         for machine in self._world.machines.values():
             machine.disk.mend()
@@ -244,7 +243,7 @@ class _ShopWorld:
         liveness = judge_end(books, lists, heard.told, groups, has_inventory=shape.has_inventory)
         named = lists.names_of("credit_service") | books.parked.get("credit_service", frozenset())
         audited = audit(books, self._cut_off(), named, self._excused())
-        failing = self._shop.redis.failing_orders | databases[CREDITS_DATABASE].faults.ruled_orders
+        failing = self._shop.redis.failing_orders | databases[CREDITS_DATABASE].rules.orders
         return [
             *innocent_but_refused(books, failing), *liveness.violations, *audited.violations,
             *disagreements(audited, liveness), *heard.violations,

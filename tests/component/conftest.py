@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from lab.simulation.databases.template import scratch_folder, template
+from lab.simulation.databases.template import template
+from rocketmq_broker.testing.simulation.databases.database import scratch_folder
 from service_runtime.database.opening import open_database
 from tests.postgresql_server import new_database
 

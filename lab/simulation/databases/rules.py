@@ -1,8 +1,9 @@
-"""Defines a rule of a simulated database, which refuses the rows of one order like a constraint or a trigger."""
+"""Rules of a simulated database, which refuse the rows of one order like a constraint or a trigger."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -36,8 +37,33 @@ class OrderRule:
         return row.order_id == self._order_id and not (self.takes_nothing and row.amount_cents == 0)
 
 
-def refused_by_rule() -> sqlite3.IntegrityError:
-    """Returns the driver's error for a row refused by a trigger."""
-    error = sqlite3.IntegrityError("a rule refuses the order")
-    error.sqlite_errorname, error.sqlite_errorcode = "SQLITE_CONSTRAINT_TRIGGER", sqlite3.SQLITE_CONSTRAINT_TRIGGER
-    return error
+@dataclass
+class OrderRules:
+    """The rules of one database."""
+
+    now_s: Callable[[], float]
+    fired: Callable[[], object]
+    """Called when a rule refuses a statement."""
+    rules: list[OrderRule] = field(default_factory=list)
+    orders: set[str] = field(default_factory=set)
+    """The orders that a rule has refused."""
+
+    def append(self, rule: OrderRule) -> None:
+        """Adds a rule."""
+        self.rules.append(rule)
+
+    def check(self, rows: Iterable[RuledRow]) -> None:
+        """Raises the driver's error of a trigger if a rule refuses one of these rows. The whole statement then fails."""
+        if not self.rules:
+            return
+        refused = {row.order_id for row in rows for rule in self.rules if rule.refuses(row, self.now_s())}
+        if refused:
+            self.orders |= refused
+            self.fired()
+            error = sqlite3.IntegrityError("a rule refuses the order")
+            error.sqlite_errorname, error.sqlite_errorcode = "SQLITE_CONSTRAINT_TRIGGER", sqlite3.SQLITE_CONSTRAINT_TRIGGER
+            raise error
+
+    def end_all(self) -> None:
+        """Ends all rules."""
+        self.rules.clear()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +10,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from rocketmq_broker.testing.simulation.chance import stream
+from rocketmq_broker.testing.simulation.databases.database import scratch_folder
 from rocketmq_broker.testing.simulation.world import STARTS_MS
 from rocketmq_broker.world import World, in_world
 from service_runtime.database.opening import open_database
@@ -25,15 +23,6 @@ class DatabaseTemplate:
     path: Path
     engine: Engine
     compiled: dict[Any, Any]
-
-
-@cache
-def scratch_folder() -> Path:
-    """Returns this interpreter's folder for databases, in memory if the system supports it."""
-    memory = Path("/dev/shm")
-    folder = tempfile.mkdtemp(prefix="simulated-", dir=memory if memory.is_dir() else None)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 @cache

@@ -27,9 +27,9 @@ from credit_service.adapters.ledger import Ledger
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.settings import WorkerSettings
 from credit_service.worker.process import drain_of
-from lab.simulation.databases.database import SimulatedDatabase
-from lab.simulation.databases.gate import die_here
+from lab.simulation.databases.database import ShopDatabase
 from rocketmq_broker.databases.inbox import BaseInbox, DrainResult
+from rocketmq_broker.testing.simulation.databases.gate import die_here
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.world import Chance
@@ -262,7 +262,7 @@ class WorkerProcess:
         self,
         process: SimulatedProcess,
         redis: SimulatedRedis,
-        database: SimulatedDatabase,
+        database: ShopDatabase,
         settings: WorkerSettings,
         *,
         new_child: Callable[[], SimulatedProcess],
@@ -318,7 +318,7 @@ class _Child:
 class _ChildLedger(Ledger):
     """The ledger of a child process, in which single orders may fail."""
 
-    def __init__(self, database: SimulatedDatabase, process: SimulatedProcess, redis: SimulatedRedis) -> None:
+    def __init__(self, database: ShopDatabase, process: SimulatedProcess, redis: SimulatedRedis) -> None:
         super().__init__(database.engine_for(process), process.world)
         self._process, self._redis = process, redis
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from credit_service.adapters.ledger import CONSUMER, Ledger
 from credit_service.service_layer.crediting import TAGS, entry_of
-from lab.simulation.databases.database import SimulatedDatabase
+from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.services.bell import SimulatedBell
 from lab.simulation.services.celery_model import SimulatedRedis, task_sender
 from lab.simulation.services.client_loop import SimulatedClientLoop
@@ -20,9 +20,7 @@ from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 class CreditProcess:
     """A credit service. It runs until its process ends, and must be created in that process."""
 
-    def __init__(
-        self, process: SimulatedProcess, database: SimulatedDatabase, redis: SimulatedRedis, settings: ShopSettings
-    ) -> None:
+    def __init__(self, process: SimulatedProcess, database: ShopDatabase, redis: SimulatedRedis, settings: ShopSettings) -> None:
         """Creates the service without connecting."""
         self.process = process
         address, loop = settings.namesrv_addr, SimulatedClientLoop(process)

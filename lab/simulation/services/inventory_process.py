@@ -7,7 +7,7 @@ from functools import partial
 from inventory_service.adapters.stock_room import CONSUMER, SqlStockRoom
 from inventory_service.entrypoints.process import ship_due
 from inventory_service.service_layer.shipping import TAGS, instruction_of
-from lab.simulation.databases.database import SimulatedDatabase
+from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.services.bell import SimulatedBell
 from lab.simulation.services.client_loop import SimulatedClientLoop
 from lab.simulation.services.settings import ShopSettings
@@ -20,7 +20,7 @@ from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 class InventoryProcess:
     """An inventory service. It runs until its process ends, and must be created in that process."""
 
-    def __init__(self, process: SimulatedProcess, database: SimulatedDatabase, settings: ShopSettings) -> None:
+    def __init__(self, process: SimulatedProcess, database: ShopDatabase, settings: ShopSettings) -> None:
         """Creates the service without connecting."""
         self.process = process
         address, timeout_ms = settings.namesrv_addr, settings.send_timeout_ms

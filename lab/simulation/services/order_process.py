@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from lab.simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceAnswer, ServiceRequest
-from lab.simulation.databases.database import SimulatedDatabase
+from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.services.client_loop import SimulatedClientLoop
 from lab.simulation.services.settings import ShopSettings
 from order_messages.states import TransactionState
@@ -55,7 +55,7 @@ class SwitchedListener:
 class OrderProcess:
     """An order service. It runs until its process ends, and must be created in that process."""
 
-    def __init__(self, process: SimulatedProcess, database: SimulatedDatabase, settings: ShopSettings) -> None:
+    def __init__(self, process: SimulatedProcess, database: ShopDatabase, settings: ShopSettings) -> None:
         """Creates the service without connecting."""
         self.process = process
         self._settings = settings
@@ -86,7 +86,7 @@ class OrderProcess:
         """Leaves both groups, like a service that is stopped."""
         await self.process.start_thread(self._stop)
 
-    def check_back_from(self, copy: SimulatedDatabase | None, on_check: Callable[[], object] = _nothing) -> None:
+    def check_back_from(self, copy: ShopDatabase | None, on_check: Callable[[], object] = _nothing) -> None:
         """Answers check-backs from the database `copy`. If `copy` is None, uses the service's own database.
 
         Calls `on_check` at each check-back.

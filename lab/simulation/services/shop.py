@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from lab.simulation.databases.database import SimulatedDatabase
+from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.services.celery_model import SimulatedRedis, WorkerProcess
 from lab.simulation.services.credit_process import CreditProcess
 from lab.simulation.services.inventory_process import InventoryProcess
@@ -34,7 +34,7 @@ class SimulatedShop:
             world.loop, world.history, world.chance("redis"), on_fault=lambda word: self._met("redis", word)
         )
         self._database_of: dict[str, str] = {}
-        self._copies: list[SimulatedDatabase] = []
+        self._copies: list[ShopDatabase] = []
         self.order_services: dict[str, OrderProcess] = {}
         """The running order services, keyed by name. If a service is killed, it is replaced when its program restarts."""
         self._order_programs: list[str] = []
@@ -96,11 +96,11 @@ class SimulatedShop:
             if self.world.programs[name].is_ready.is_set() and name in self.order_services
         ]
 
-    def database_of(self, program: str) -> SimulatedDatabase:
+    def database_of(self, program: str) -> ShopDatabase:
         """Returns the database of a program."""
         return self.databases[self._database_of[program]]
 
-    def replica_of(self, database: str) -> SimulatedDatabase:
+    def replica_of(self, database: str) -> ShopDatabase:
         """Returns a replica with the current rows."""
         copy = self.databases[database].replica()
         self._copies.append(copy)
@@ -116,10 +116,10 @@ class SimulatedShop:
         self._database_of[name] = database
         return self.world.program(name, self.world.machine(name), begin)
 
-    def _database(self, name: str) -> SimulatedDatabase:
+    def _database(self, name: str) -> ShopDatabase:
         world = self.world
         chance, on_fault = world.chance("database", name), partial(self._met, name)
-        return SimulatedDatabase(name, world.history, chance, loop=world.loop, on_fault=on_fault)
+        return ShopDatabase(name, world.history, chance, loop=world.loop, on_fault=on_fault)
 
     def _met(self, place: str, word: str) -> None:
         for observer in self.fault_observers:

@@ -339,9 +339,9 @@ def test_a_worker_that_dies_in_a_drain_of_many_credits_each_order_once(played: P
 
 def test_an_order_that_a_rule_refuses_is_cancelled(played: PlayStory) -> None:
     def story(shop: SmallShop) -> None:
-        rules = shop.shop.databases["credits-database"].faults.rules
+        rules = shop.shop.databases["credits-database"].rules
         rules.append(OrderRule(3, math.inf, takes_nothing=True))
-        shop.at(40.0, rules.clear)
+        shop.at(40.0, rules.end_all)
         for number in range(10):
             shop.place(number, 1.0 + 2 * number)
 
@@ -355,7 +355,7 @@ def test_an_order_that_a_rule_refuses_is_cancelled(played: PlayStory) -> None:
 
 def test_an_order_that_a_rule_refuses_whatever_its_amount_is_parked(played: PlayStory) -> None:
     def story(shop: SmallShop) -> None:
-        shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, math.inf))
+        shop.shop.databases["credits-database"].rules.append(OrderRule(3, math.inf))
         for number in range(10):
             shop.place(number, 1.0 + 2 * number)
 
@@ -393,9 +393,9 @@ def test_a_refusal_waits_in_the_outbox_until_the_broker_takes_it(played: PlaySto
 
 def test_an_order_that_a_rule_of_the_order_database_refuses_is_placed_when_the_rule_is_gone(played: PlayStory) -> None:
     def story(shop: SmallShop) -> None:
-        rules = shop.shop.databases["orders-database"].faults.rules
+        rules = shop.shop.databases["orders-database"].rules
         rules.append(OrderRule(1, math.inf))
-        shop.at(1.5, rules.clear)
+        shop.at(1.5, rules.end_all)
         shop.place(1, 1.0)
 
     shop = played(story)

@@ -10,15 +10,19 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final, NoReturn, TypeVar
 
 from greenlet import getcurrent
 
-from lab.simulation.databases.connection import Parameters, SimulatedConnection
-from lab.simulation.databases.faults import CommitOutcome, DatabaseFaults, DyingStep, broken_connection, locked
-from lab.simulation.databases.rules import RuledRow, refused_by_rule
+from rocketmq_broker.testing.simulation.databases.connection import Parameters, SimulatedConnection
+from rocketmq_broker.testing.simulation.databases.faults import (
+    CommitOutcome,
+    DatabaseFaults,
+    DyingStep,
+    broken_connection,
+    locked,
+)
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.process import Killed, SimulatedProcess
 from rocketmq_broker.world import Chance
@@ -31,13 +35,21 @@ _STATEMENT_WAITS: Final = 0.05
 _COMMIT_WAITS: Final = 0.5
 _MAX_STATEMENT_S: Final = 0.005
 _MAX_COMMIT_S: Final = 0.02
-_NAMED_TABLES: Final = ("transactions", "orders", "credits", "shipments", "rocketmq_inbox")
-_RULED_TABLES: Final = ("orders", "credits", "shipments")
-_OF_INBOX: Final = ("DELETE FROM rocketmq_inbox", "UPDATE rocketmq_inbox")
-_INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]*)\)")
-_KEYS: Final = ("order_id", "transaction_id")
 
-_Note = tuple[str, tuple[str, ...]]
+RowNote = tuple[str, tuple[str, ...]]
+"""A readable text about written rows, and the keys that it concerns."""
+
+_WRITE: Final = re.compile(r"(INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM)\s+\W?(\w+)", re.IGNORECASE)
+_MAX_KEY: Final = 64
+"""The maximum length of a string parameter that counts as a key."""
+
+
+def written_rows(sql: str, parameters: Parameters) -> list[RowNote] | None:
+    """Returns a note with the table and the short string parameters of a write, or None for another statement."""
+    if (found := _WRITE.match(sql)) is None:
+        return None
+    keys = dict.fromkeys(value for value in parameters if isinstance(value, str) and len(value) <= _MAX_KEY)
+    return [(f"{found[1].partition(' ')[0].lower()} {found[2]}", tuple(keys))]
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,10 @@ class DatabaseFile:
     """Called after each database commit that changed rows."""
     is_replica: bool = False
     """True if the database is read-only."""
+    check: Callable[[str, Parameters], object] = lambda sql, parameters: None
+    """Called with each statement before it runs. It may raise a driver's error, like a constraint."""
+    notes_of: Callable[[str, Parameters], list[RowNote] | None] = written_rows
+    """Returns the notes that the history gets when the statement is committed, or None if it writes nothing."""
 
     def pause_s(self, likely: float, longest_s: float) -> float:
         """Returns a random duration in seconds. With the probability `likely` it is up to `longest_s`, otherwise 0."""
@@ -61,14 +77,14 @@ class DatabaseFile:
 
 
 class DatabaseGate:
-    """The gate between one process and one database (`lab.simulation.databases.connection.StatementGate`)."""
+    """The gate between one process and one database (`rocketmq_broker.testing.simulation.databases.connection.StatementGate`)."""
 
     def __init__(self, file: DatabaseFile, process: SimulatedProcess) -> None:
         """Creates a gate without connections. Call `break_all` when the process dies."""
         self._file = file
         self._faults = file.faults
         self._process = process
-        self._connections: dict[SimulatedConnection, list[tuple[int, list[_Note]]]] = {}
+        self._connections: dict[SimulatedConnection, list[tuple[int, list[RowNote]]]] = {}
         """The connections. Each has a list of the rows that its open transaction has written."""
 
     @property
@@ -103,20 +119,14 @@ class DatabaseGate:
             self._pass(sql)
             if pause_s := self._file.pause_s(_STATEMENT_WAITS, _MAX_STATEMENT_S):
                 self._process.threads.sleep(pause_s)
-            if self._faults.rules and self._faults.is_against_a_rule(_ruled(sql, parameters)):
-                raise refused_by_rule()
+            self._file.check(sql, parameters)
             changes = connection.total_changes
             result = self._unlocked(connection, work)
             self._file.history.mix(self._file.name, self._process.name, sql, repr([*map(_readable, parameters)]))
-            if sql.startswith("INSERT"):
-                self._connections[connection].append((changes, _written(sql, parameters)))
-            elif sql.startswith("BEGIN"):
+            if sql.startswith("BEGIN"):
                 self._connections[connection] = []
-            elif sql.startswith(_OF_INBOX):
-                self._connections[connection].append((changes, [("inbox changed", ())]))
-            elif sql.startswith("UPDATE orders"):
-                note = "orders changed", tuple(p for p in parameters if _is_id(p))
-                self._connections[connection].append((changes, [note]))
+            elif (notes := self._file.notes_of(sql, parameters)) is not None:
+                self._connections[connection].append((changes, notes))
         return result
 
     def commit(self, connection: SimulatedConnection, work: Callable[[], None]) -> None:
@@ -195,40 +205,7 @@ def die_here(loop: asyncio.AbstractEventLoop, die: Callable[[], object]) -> NoRe
     raise Killed
 
 
-@cache
-def _columns(sql: str) -> tuple[str, tuple[int, ...], int, int | None] | None:
-    """Parses an INSERT: returns the table, the positions of the keys, the row's length, and the position of state or kind."""
-    found = _INSERT.match(sql)
-    if found is None or found[1] not in _NAMED_TABLES:
-        return None
-    names = [name.strip() for name in found[2].split(",")]
-    told = next((names.index(name) for name in ("state", "kind") if name in names), None)
-    return found[1], tuple(names.index(key) for key in _KEYS if key in names), len(names), told
-
-
-def _written(sql: str, parameters: Parameters) -> list[_Note]:
-    if (columns := _columns(sql)) is None:
-        return []
-    table, places, length, told = columns
-    rows = [parameters[begin : begin + length] for begin in range(0, len(parameters) - length + 1, length)]
-    return [
-        (f"{table} {row[told]}" if told is not None else table, tuple(str(row[place]) for place in places if row[place]))
-        for row in rows
-    ]
-
-
-def _ruled(sql: str, parameters: Parameters) -> Iterator[RuledRow]:
-    """Yields the rows of an INSERT into a table that has rules: orders, credits or shipments."""
-    found = _INSERT.match(sql)
-    if found is None or found[1] not in _RULED_TABLES:
-        return
-    names = [name.strip() for name in found[2].split(",")]
-    order_id, amount = names.index("order_id"), names.index("amount_cents") if "amount_cents" in names else None
-    for begin in range(0, len(parameters) - len(names) + 1, len(names)):
-        yield RuledRow(str(parameters[begin + order_id]), None if amount is None else int(parameters[begin + amount]))
-
-
-def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Iterator[_Note]:
+def _changed(statements: Sequence[tuple[int, list[RowNote]]], changes: int) -> Iterator[RowNote]:
     """Yields the rows of the statements that changed rows. `statements` contains the number of changes before each statement."""
     ends = [before for before, _ in statements[1:]] + [changes]
     for (before, rows), end in zip(statements, ends, strict=True):
@@ -239,7 +216,3 @@ def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Ite
 def _readable(value: object) -> object:
     """Returns a parameter in a form whose `repr` is the same in each simulation."""
     return bytes(value) if isinstance(value, memoryview) else value
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str) and len(value) == 36 and value.count("-") == 4

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from lab.simulation.databases.rules import OrderRule, RuledRow
 from rocketmq_broker.world import Chance
 
 Die = Callable[[], object]
@@ -48,12 +47,10 @@ class DatabaseFaults:
     fired: Callable[[str], object]
     """Called when a fault has an effect, with one of these words:
 
-    refuse, hang, lost_answer, locked, rule, kill, kill_child.
+    refuse, hang, lost_answer, locked, kill, kill_child.
     """
-    rules: list[OrderRule] = field(default_factory=list)
-    """The rules by which the database refuses the rows of individual orders."""
-    ruled_orders: set[str] = field(default_factory=set)
-    """The orders that a rule has refused."""
+    dying: list[DyingStep] = field(default_factory=list)
+    """The planned deaths of processes. Databases that share this list count the steps of a process together."""
     _refuses_until_s: float = 0.0
     _refusal_rate: float = 0.0
     _refused: str | None = None
@@ -61,7 +58,6 @@ class DatabaseFaults:
     _hangs_left: int | None = None
     _hang_s: float = 0.0
     _outcomes: list[tuple[int, CommitOutcome]] = field(default_factory=list)
-    _dying: list[DyingStep] = field(default_factory=list)
 
     def refuse(self, for_s: float, rate: float = 1.0, process: str | None = None) -> None:
         """Refuses statements of all processes, or of `process`, with the probability `rate`.
@@ -95,15 +91,14 @@ class DatabaseFaults:
         Does not kill it after the step if `is_over` then returns True. Without `die`, kills only the process of this name that
         executes the step.
         """
-        self._dying.append(DyingStep(process, nth, is_before, die, is_over))
+        self.dying.append(DyingStep(process, nth, is_before, die, is_over))
 
     def end_all(self) -> None:
         """Ends all faults, including pending ones."""
         self._refuses_until_s = self._hangs_until_s = 0.0
         self._hangs_left = None
         self._outcomes.clear()
-        self._dying.clear()
-        self.rules.clear()
+        self.dying.clear()
 
     # The following methods are called at each step.
 
@@ -127,14 +122,6 @@ class DatabaseFaults:
         self.fired("refuse")
         return True
 
-    def is_against_a_rule(self, rows: Iterable[RuledRow]) -> bool:
-        """Returns True if a rule refuses one of these rows. The whole statement then fails."""
-        refused = {row.order_id for row in rows for rule in self.rules if rule.refuses(row, self.now_s())}
-        if refused:
-            self.ruled_orders |= refused
-            self.fired("rule")
-        return bool(refused)
-
     def outcome_of_commit(self) -> CommitOutcome:
         """Returns the outcome of the current commit."""
         if not self._outcomes:
@@ -149,12 +136,12 @@ class DatabaseFaults:
 
     def deaths_of(self, process: str) -> list[DyingStep]:
         """Counts a step of the process. Returns the planned deaths of the process at this step."""
-        if not self._dying:
+        if not self.dying:
             return []
-        for step in self._dying:
+        for step in self.dying:
             step.left -= step.process == process
-        due = [step for step in self._dying if step.left <= 0]
-        self._dying = [step for step in self._dying if step.left > 0]
+        due = [step for step in self.dying if step.left <= 0]
+        self.dying[:] = [step for step in self.dying if step.left > 0]
         return due
 
 

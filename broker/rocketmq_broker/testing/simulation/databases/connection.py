@@ -74,7 +74,7 @@ class SimulatedCursor(sqlite3.Cursor):
         return self.connection.gate.execute(self.connection, sql, flat, lambda: execute(sql, rows))
 
     def _is_left_out(self, sql: str) -> bool:
-        """Returns True if the statement changes a setting that SQLite does not need in a simulation.
+        """Returns True if the statement changes a setting that SQLite does not need in a world.
 
         Waits for locks are simulated, and the database is in memory.
         """
