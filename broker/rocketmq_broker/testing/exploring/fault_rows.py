@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final, TypeAlias
 
+from rocketmq_broker.testing.simulation.databases.kinds import HANG, KILL_AT_DATABASE, LOCKED, LOST_ANSWER, REFUSE
 from rocketmq_broker.world import Chance
 
 AT_POINT: Final = "process.kill_at_point"
@@ -16,11 +17,28 @@ AT_DECISION: Final = "process.kill_at_decision"
 """The kind of fault that kills a program before it sends its `nth` COMMIT or ROLLBACK after `at_s`."""
 CALL_FAILS: Final = "call.fails"
 """The kind of fault that makes the `nth` call of `may_fail` in a program after `at_s` raise its error."""
+CALL_LOST: Final = "call.lost"
+"""The kind of fault that loses the `nth` call of a remote function after `at_s`."""
+RESPONSE_LOST: Final = "call.response_lost"
+"""The kind of fault that loses the response to the `nth` call of a remote function. The function is executed."""
+CALL_DOUBLED: Final = "call.doubled"
+"""The kind of fault that executes the `nth` call of a remote function a second time, `delay_s` later."""
+CALL_LATE: Final = "call.late"
+"""The kind of fault that delays the `nth` call of a remote function by `delay_s`."""
 BROKER: Final = "broker"
 NAME_SERVER: Final = "names"
 
 Values: TypeAlias = tuple[float, float] | tuple[int, int] | Sequence[str]
 """The minimum and maximum of a number, or the strings to choose from. Integer limits give integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The names that faults can hit in a world, in addition to broker and name server."""
+
+    programs: Sequence[str]
+    databases: Sequence[str] = ()
+    functions: Sequence[str] = ()
 
 
 class Hits(Enum):
@@ -31,9 +49,22 @@ class Hits(Enum):
     ANY = auto()
     BROKER = auto()
     LINK = auto()
+    DATABASE = auto()
+    USER_OF_DATABASE = auto()
+    FUNCTION = auto()
 
-    def targets(self, programs: Sequence[str]) -> list[str]:
-        """Returns the possible targets in a world with these programs. Programs are listed twice to be chosen more often."""
+    def targets(self, places: Places) -> Sequence[str]:
+        """Returns the possible targets in a world. Programs are listed twice to be chosen more often than servers.
+
+        Without a target, the fault does not occur in this world.
+        """
+        programs = places.programs
+        if self is Hits.DATABASE:
+            return places.databases
+        if self is Hits.FUNCTION:
+            return places.functions
+        if self is Hits.USER_OF_DATABASE:
+            return programs if places.databases else ()
         if self is Hits.LINK:
             pairs = [*((name, BROKER) for name in programs), *((name, NAME_SERVER) for name in (*programs, BROKER))]
             return [f"{one}>{other}" for pair in pairs for one, other in (pair, pair[::-1])]
@@ -77,6 +108,15 @@ FAULTS: Final[Mapping[str, ExploredFault]] = {
     "clock.rate": ExploredFault(Hits.PROGRAM_OR_BROKER, (1.0, 60.0), {"rate": (0.2, 10.0)}, share=0.5),
     "disk.full": ExploredFault(Hits.BROKER, (0.5, 20.0), share=0.5),
     "disk.slow": ExploredFault(Hits.BROKER, (1.0, 30.0), {"delay_s": (0.01, 1.0)}, share=0.5),
+    REFUSE: ExploredFault(Hits.DATABASE, (0.5, 40.0), {"rate": (0.1, 1.0)}, share=2),
+    HANG: ExploredFault(Hits.DATABASE, (0.5, 40.0)),
+    LOST_ANSWER: ExploredFault(Hits.DATABASE, None, _SOON, share=3),
+    LOCKED: ExploredFault(Hits.DATABASE, (0.5, 20.0)),
+    KILL_AT_DATABASE: ExploredFault(Hits.USER_OF_DATABASE, _DOWN, {"nth": (1, 20), "when": ("before", "after")}, share=6),
+    CALL_LOST: ExploredFault(Hits.FUNCTION, None, _SOON, share=2),
+    RESPONSE_LOST: ExploredFault(Hits.FUNCTION, None, _SOON, share=2),
+    CALL_DOUBLED: ExploredFault(Hits.FUNCTION, None, {**_SOON, "delay_s": (0.01, 20.0)}, share=2),
+    CALL_LATE: ExploredFault(Hits.FUNCTION, None, {**_SOON, "delay_s": (0.1, 20.0)}, share=2),
 }
 
 

@@ -11,11 +11,13 @@ from typing import Any, Final, TypeAlias
 
 from rocketmq_broker.client import ClientError, IllegalConfiguration, MessageRefused
 from rocketmq_broker.testing.exploring.crash_points import CrashPoints
+from rocketmq_broker.testing.exploring.databases import WorldDatabases, is_database_fault
 from rocketmq_broker.testing.exploring.drawing import REQUEST, check_plan
 from rocketmq_broker.testing.exploring.errors import NeverSettled, ProgramFailed
-from rocketmq_broker.testing.exploring.fault_rows import AT_DECISION, AT_POINT, BROKER, CALL_FAILS, NAME_SERVER
+from rocketmq_broker.testing.exploring.fault_rows import AT_DECISION, AT_POINT, BROKER, CALL_FAILS, NAME_SERVER, Places
 from rocketmq_broker.testing.exploring.frame_watch import DecisionWatch, FrameJournal
 from rocketmq_broker.testing.exploring.real_python import python_of_the_world
+from rocketmq_broker.testing.exploring.remote import RemoteFunction, remote_effects
 from rocketmq_broker.testing.exploring.requests import CustomerRequests
 from rocketmq_broker.testing.exploring.rest import unsettled_at
 from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
@@ -54,23 +56,33 @@ class ExploredPlay:
     def __init__(
         self,
         plan: Plan,
+        world: SimulatedWorld,
         programs: Mapping[str, UserProgram],
         points: CrashPoints,
         *,
+        databases: WorldDatabases,
+        functions: Mapping[str, RemoteFunction],
         until: Callable[[], object] | None = None,
         is_recorded: bool = False,
     ) -> None:
-        """Creates a run of `plan`. `until` is a further condition for its end. `is_recorded` records all messages in the history.
+        """Creates a run of `plan` in a new world, with the world's databases and remote functions.
+
+        `until` is a further condition for the end. `is_recorded` records all messages in the history.
 
         Raises UnreadablePlan for an event of an unknown kind or with an unknown target.
         """
-        effects = {**EFFECTS, AT_POINT: points.arm_death, AT_DECISION: points.arm_decision, CALL_FAILS: points.arm_failure}
-        check_plan(plan, list(programs), effects)
+        effects = {
+            **EFFECTS, AT_POINT: points.arm_death, AT_DECISION: points.arm_decision, CALL_FAILS: points.arm_failure,
+            **databases.effects(), **remote_effects(functions),
+        }  # fmt: skip
+        check_plan(plan, Places(list(programs), list(databases), list(functions)), effects)
         self._plan = plan
         self._points = points
         self._until = until
         self._is_recorded = is_recorded
-        self._world = world = SimulatedWorld(plan.seed)
+        self._world = world
+        self._databases = databases
+        self._functions = functions
         name_server(world, NAME_SERVER)
         self._broker = broker(world, BROKER, NAME_SERVERS, _BROKER_SETTINGS)
         self._last_errors: dict[str, BaseException] = {}
@@ -131,6 +143,9 @@ class ExploredPlay:
     async def _mend(self) -> None:
         await self.injector.stop()
         self._points.disarm()
+        self._databases.end_faults()
+        for function in self._functions.values():
+            function.disarm()
         for machine in self._world.machines.values():
             machine.disk.mend()
             machine.clock.set_right()
@@ -166,6 +181,7 @@ class ExploredPlay:
         """Returns a description of each piece of unfinished work."""
         found = [self._down(name) for name, program in self._world.programs.items() if program.process is None]
         found += self.requests.open()
+        found += [text for function in self._functions.values() for text in function.open()]
         if self._broker.is_ready.is_set():
             found += unsettled_at(self._broker.inspection)
         else:
@@ -207,6 +223,8 @@ class ExploredPlay:
         """Returns whether a fault explains the error or one of its causes."""
         while error is not None:
             if error in self._points.errors or (isinstance(error, _EXPECTED) and not isinstance(error, _MISTAKES)):
+                return True
+            if is_database_fault(error):
                 return True
             error = error.__cause__ or error.__context__
         return False

@@ -5,16 +5,22 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from rocketmq_broker.testing.exploring.crash_points import CrashPoints
+from rocketmq_broker.testing.exploring.databases import ExploredDatabase, WorldDatabases
 from rocketmq_broker.testing.exploring.drawing import plan_of
 from rocketmq_broker.testing.exploring.errors import UnusableTest
-from rocketmq_broker.testing.exploring.fault_rows import AT_DECISION, AT_POINT, BROKER, CALL_FAILS, NAME_SERVER
+from rocketmq_broker.testing.exploring.fault_rows import AT_DECISION, AT_POINT, BROKER, CALL_FAILS, NAME_SERVER, Places
 from rocketmq_broker.testing.exploring.playing import NAME_SERVERS, ExploredPlay, UserProgram
+from rocketmq_broker.testing.exploring.remote import RemoteFunction, check_remote
 from rocketmq_broker.testing.exploring.requests import CustomerRequests, process_of_caller
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.plan import Plan
+from rocketmq_broker.testing.simulation.world import SimulatedWorld
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 _RESERVED = frozenset({BROKER, NAME_SERVER, "customer", "world"})
 
@@ -39,6 +45,9 @@ class ExploredWorld:
         """Creates a world for `plan`, or for a plan of the seed. `is_recorded` records all messages in the history."""
         self._seed = seed
         self._given = plan
+        self._simulated = SimulatedWorld(seed if plan is None else plan.seed)
+        self._databases = WorldDatabases(self._simulated)
+        self._functions: dict[str, RemoteFunction] = {}
         self._is_recorded = is_recorded
         self._points = CrashPoints()
         self._play: ExploredPlay | None = None
@@ -59,12 +68,41 @@ class ExploredWorld:
         if self._play is not None:
             raise UnusableTest("world.run must be called only once in a test")
         _check(programs)
-        self._plan = plan = self._given or plan_of(self._seed, list(programs), requests)
-        self._play = ExploredPlay(plan, programs, self._points, until=until, is_recorded=self._is_recorded)
+        for name in (*self._databases, *self._functions):
+            if name in programs or name in _RESERVED:
+                raise UnusableTest(f"the name {name} is used twice: use different names for programs, databases and functions")
+        places = Places(list(programs), list(self._databases), list(self._functions))
+        self._plan = plan = self._given or plan_of(self._seed, places, requests)
+        self._play = ExploredPlay(
+            plan, self._simulated, programs, self._points, databases=self._databases, functions=self._functions, until=until,
+            is_recorded=self._is_recorded,
+        )  # fmt: skip
         try:
             self._play.play()
         except AssertionError as error:
             raise error.with_traceback(None) from error.__cause__
+
+    def database(self, name: str, prepare: Callable[[Engine], object] | None = None) -> ExploredDatabase:
+        """Creates a SQLite database that outlives the programs, with faults. Call it before `run`.
+
+        `prepare` creates the tables: `world.database("orders", SQLModel.metadata.create_all)`. Statements may be refused, hang,
+        or be the last of their program. A database commit may lose its response. Another writer may hold the lock.
+
+        Raises UnusableTest if the package sqlalchemy is missing.
+        """
+        self._check_not_run("database")
+        return self._databases.create(name, prepare)
+
+    def remote(self, function: Callable[..., object]) -> RemoteFunction:
+        """Makes a function remote: one program serves it, and others call it, like an HTTP service or a task queue.
+
+        Calls and responses may be lost, late or doubled. Call it before `run`; it may be used as a decorator. Then pass
+        `credit.serve` to `run` as a program. Others call `credit(order)` for a request, and `credit.send(order)` for a task.
+        """
+        self._check_not_run("remote")
+        name = check_remote(function)
+        remote = self._functions[name] = RemoteFunction(name, function, self._simulated)
+        return remote
 
     @property
     def requests(self) -> CustomerRequests:
@@ -101,6 +139,7 @@ class ExploredWorld:
         """Releases the programs of the simulated run. Call this method after the test's assertions."""
         if self._play is not None:
             self._play.end()
+        self._databases.close()
 
     @property
     def has_run(self) -> bool:
@@ -130,6 +169,10 @@ class ExploredWorld:
         points = self._points
         places = {AT_POINT: points.has_points, AT_DECISION: points.has_decisions, CALL_FAILS: points.has_calls}
         return {kind for kind, has_place in places.items() if not has_place}
+
+    def _check_not_run(self, name: str) -> None:
+        if self._play is not None:
+            raise UnusableTest(f"world.{name} must be called before world.run")
 
 
 def _check(programs: dict[str, UserProgram]) -> None:

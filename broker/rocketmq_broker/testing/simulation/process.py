@@ -178,6 +178,9 @@ class SimulatedProcess:
 
         After `timeout_s` it cancels the coroutine and raises TimeoutError. Raises NotRunning if the coroutine was cancelled.
         """
+        if not self.is_alive:
+            work.close()
+            raise GeneratorExit  # a generator of a dead process is being collected: nothing of it may run
         task = self.run(work)
         self.threads.wait_for(asyncio.wait([task], timeout=timeout_s))
         if not task.done():

@@ -14,6 +14,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
@@ -63,15 +64,18 @@ class SimulatedDatabase:
     ) -> None:
         """Creates the database. `on_fault` is called when a fault has an effect. `dying` is shared with other databases.
 
-        `content` is a file with the initial tables and rows; without it, the database is empty. `is_replica` makes the database
-        read-only. Call `close` when the database is no longer used.
+        `content` is a file in WAL mode with the initial tables and rows; without it, the database is empty. `is_replica` makes
+        the database read-only. Call `close` when the database is no longer used.
         """
         self.name = name
         self.faults = DatabaseFaults(loop.time, chance, on_fault, [] if dying is None else dying)
         self.observers: list[OnCommit] = []
         """Functions called after each database commit that changed rows."""
         self.path = scratch_folder() / f"{next(self._numbers)}-{name}.db"
-        if content is not None:
+        if content is None:
+            with closing(sqlite3.connect(self.path)) as new:
+                new.execute("PRAGMA journal_mode=WAL")  # readers do not block a writer, not even those of dead processes
+        else:
             shutil.copyfile(content, self.path)
         self._file = DatabaseFile(
             name, self.path, loop, history, chance, self.faults, self._committed, is_replica, self.check, self.rows_of

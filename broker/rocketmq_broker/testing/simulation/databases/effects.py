@@ -6,20 +6,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from rocketmq_broker.testing.simulation.databases.database import SimulatedDatabase
+from rocketmq_broker.testing.simulation.databases.kinds import HANG, KILL_AT_DATABASE, LOCKED, LOST_ANSWER, REFUSE
 from rocketmq_broker.testing.simulation.faults import Effect, FaultInjector
 from rocketmq_broker.testing.simulation.met_faults import MetFaults
 from rocketmq_broker.testing.simulation.plan import PlannedEvent
-
-REFUSE = "database.refuse"
-"""The database refuses statements with the probability `rate` for `for_s` seconds."""
-HANG = "database.hang"
-"""The database does not respond for `for_s` seconds, and then continues."""
-LOST_ANSWER = "database.lost_answer"
-"""The database stores the `nth` database commit after `at_s`, and its response is lost with the connection."""
-LOCKED = "database.locked"
-"""Another writer holds the lock of the database for `for_s` seconds."""
-KILL_AT_DATABASE = "process.kill_at_database"
-"""The process is killed at its `nth` statement or database commit after `at_s`. `when` is "before" or "after" the statement."""
 
 
 class DatabaseEffects:
