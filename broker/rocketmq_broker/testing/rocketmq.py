@@ -165,6 +165,7 @@ class RocketMQ(Queries):
                 await self._in_its_context(self._broker.stop())
                 self._broker = None
         finally:
+            self._network.release_ports()
             self._entered.close()
 
     async def __aenter__(self) -> Self:
