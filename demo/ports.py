@@ -30,25 +30,28 @@ _giving: Final = threading.Lock()
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns `count` ports of the loopback address that are free now. Their neighbours are also free.
+    """Returns `count` ports of the loopback address that are free now, and whose neighbours are free too.
 
-    A port is returned again only after all other ports, because its server may not listen yet. Raises OSError if too few
-    ports are free.
+    A broker on a port also uses the neighbours port - 2 and port + 1. A port is returned again only after all other
+    ports, because its server may not listen yet. Raises OSError if too few ports are free.
     """
     with _giving:
         ports = _given.setdefault(os.getpid(), _own_ports())
         found = list(islice(filter(_is_free, ports), count))
         if len(found) < count:
-            raise OSError(f"not enough free ports between {min(ports)} and {max(ports)}: {len(found)}, at least {count}")
+            raise OSError(
+                f"not enough free ports between {min(ports)} and {max(ports)}: found {len(found)}, need {count}; "
+                "stop programs that use them"
+            )
         ports[:] = [port for port in ports if port not in found] + found
     return found
 
 
 def free_ports_of_brokers(brokers: int, apart: int) -> int:
-    """Returns a listenPort for the first of `brokers` brokers. The brokers' listenPorts are `apart` ports apart.
+    """Returns a listenPort for the first of `brokers` brokers. The listenPorts of consecutive brokers differ by `apart`.
 
-    All of these ports and their neighbours are free. They are returned again only after all other ports. Raises OSError if too
-    few ports are free.
+    All of these ports and their neighbours are free. They are returned again only after all other ports. Raises OSError
+    if too few ports are free.
     """
     reach = (brokers - 1) * apart
     with _giving:

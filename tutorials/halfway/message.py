@@ -1,4 +1,7 @@
-"""A transactional message. The order service stores the order and uses it to answer check-backs; the broker stores the rest."""
+"""A transactional message. The order service stores the order, and the broker stores everything else.
+
+The order service responds to check-backs according to the stored orders.
+"""
 
 import asyncio
 import sys
@@ -34,7 +37,7 @@ class OrderService:
 
 
 async def run_order_service(folder: Path, namesrv_addr: str, order_id: str | None, *, is_killed: bool = False) -> None:
-    """Places the order, if any, and answers check-backs until the standard input ends."""
+    """Places the order, if any, and responds to check-backs until the standard input ends."""
     listener = OrderService(folder, is_killed=is_killed)
     async with TransactionProducer("orders", listener, namesrv_addr=namesrv_addr) as producer:
         if order_id is not None:
@@ -44,7 +47,10 @@ async def run_order_service(folder: Path, namesrv_addr: str, order_id: str | Non
 
 
 async def play(folder: Path, order_id: str) -> None:
-    """Runs the broker and the credit service. Starts the order service, which is killed, and starts it again."""
+    """Runs the broker and the credit service, and starts the order service twice.
+
+    The first order service kills itself halfway. The second one responds to the check-back.
+    """
 
     def give_credit(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         for message in messages:

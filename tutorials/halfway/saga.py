@@ -1,4 +1,7 @@
-"""A saga, whose steps are committed at once. The coordinator's log lists unfinished sagas, and a failed step is undone."""
+"""A saga, whose steps are committed immediately. If a step fails, the earlier steps are undone.
+
+The coordinator's log lists unfinished sagas.
+"""
 
 import sys
 from pathlib import Path
@@ -33,7 +36,7 @@ def go_on(folder: Path, order_id: str) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Continues each unfinished saga of the log. Someone must start this after a kill."""
+    """Continues each unfinished saga in the log. An operator must run this function after a kill."""
     for (order_id,) in call(folder, "log", ("SELECT order_id FROM log WHERE state <> 'ENDED'", [])):
         go_on(folder, order_id)
 

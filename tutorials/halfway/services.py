@@ -32,7 +32,7 @@ def state_of(folder: Path, service: str, order_id: str) -> str:
 
 
 def show(folder: Path, order_id: str, *services: str) -> None:
-    """Prints what the services have stored."""
+    """Prints the state of the order in each of the services."""
     print(", ".join(f"{service}: {state_of(folder, service, order_id)}" for service in services))
 
 

@@ -31,7 +31,7 @@ def place(folder: Path, order_id: str, *, is_killed: bool = False) -> None:
 
 
 def end(folder: Path, order_id: str) -> None:
-    """Confirms or cancels in both services according to the log, and cancels without a decision. It is safe to repeat."""
+    """Confirms the order in both services if the log contains CONFIRM, otherwise cancels it. Safe to call repeatedly."""
     [[state]] = call(folder, "log", ("SELECT state FROM log WHERE order_id = ?", [order_id]))
     for service in ("orders", "credits"):
         call(folder, service, ((CONFIRM if state == "CONFIRM" else CANCEL).format(service=service), [order_id]))
@@ -39,7 +39,7 @@ def end(folder: Path, order_id: str) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Ends each unfinished transaction of the log. Someone must start this after a kill."""
+    """Ends each unfinished transaction in the log. An operator must run this function after a kill."""
     for (order_id,) in call(folder, "log", ("SELECT order_id FROM log WHERE state <> 'ENDED'", [])):
         end(folder, order_id)
 

@@ -42,7 +42,10 @@ def end(folder: Path, url: str) -> None:
 
 
 def recover(folder: Path, orders: str, credits: str) -> None:
-    """Ends all prepared transactions of both databases, which hold locks until then. Someone must start this after a kill."""
+    """Ends all prepared transactions of both databases, which hold locks until then.
+
+    An operator must run this function after a kill.
+    """
     for url in (orders, credits):
         end(folder, url)
 

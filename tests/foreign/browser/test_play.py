@@ -1,6 +1,7 @@
-"""The page docs/play in a real browser: each button, two screens, two languages, and the same bytes as in node and in CPython.
+"""Tests of the page docs/play in a real browser: each button, two screens and two languages.
 
-With PLAY_PICTURES=FOLDER it keeps a picture of each screen there.
+A round must write the same bytes in Chromium, Node.js and CPython. With PLAY_PICTURES=FOLDER a picture of each
+screen is saved there.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class Opened:
         self.is_drawn()
 
     def is_drawn(self) -> None:
-        """Waits until the page shows a state, or says why it has none."""
+        """Waits until the page shows the broker's state. Fails if the page shows an error instead."""
         expect(self.page.locator("#sha256, #trouble:not([hidden])").first).to_be_visible(timeout=START_MS)
         assert self.page.locator("#trouble").inner_text() == ""
 

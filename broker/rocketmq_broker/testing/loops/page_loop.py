@@ -1,6 +1,6 @@
-"""An event loop without sockets, threads and signals, for a Python that runs in a web page (Pyodide).
+"""An event loop without sockets, threads and signals, for a Python interpreter in a web page (Pyodide).
 
-`VirtualTime.adopt` makes it use a test's clock. All connections are those of the test's network in memory.
+`VirtualTime.adopt` makes the loop use a test's clock. All connections are in the test's in-memory network.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class PageLoop(asyncio.SelectorEventLoop):
         super().__init__(_NoFiles())
 
     def complete(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine and returns its result, also if the caller's thread runs another event loop, as a page's does."""
+        """Runs a coroutine and returns its result, even if another event loop runs in the caller's thread, as in a web page."""
         outer = events._get_running_loop()
         task = None if outer is None else asyncio.current_task(outer)
         # Since CPython 3.14 a thread has one current task, not one for each of its loops.
@@ -49,7 +49,7 @@ class _NoFiles(selectors.BaseSelector):
     """A selector without files."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Returns nothing. Raises NothingHappens if the loop would wait forever, because a page would freeze."""
+        """Returns an empty list. Raises NothingHappens if the loop would wait forever, because the page would freeze."""
         if timeout is None:
             raise NothingHappens("nothing can happen: the loop has no timers, and a page has no sockets")
         return []

@@ -1,4 +1,4 @@
-"""Sessions of the page in CPython: each round with its bytes, each button, and the calls of the worker."""
+"""Tests sessions of the page in CPython: the bytes of each round, each button, and the calls from the page's worker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def page() -> Iterator[Page]:
 
 
 def require_chinese(session: PlaySession) -> None:
-    """Each event of the session also has a Chinese sentence. What the order service answers stays English."""
+    """Asserts that each event of the session also has a Chinese sentence. Responses of the order service stay in English."""
     assert all(
         CHINESE.search(event["text"] + event["who"]) or event["who"] == "Broker" for event in session.state("zh")["events"]
     )

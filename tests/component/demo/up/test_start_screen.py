@@ -37,7 +37,10 @@ ORDERS = [("A-17", "ada", "PLACED"), ("B-18", "grace", "CANCELLED"), ("C-19", "5
 
 @pytest.fixture
 def system(tmp_path: Path) -> System:
-    """Returns a system without processes. Its order database has three orders, and the marker of a transaction without one."""
+    """Returns a system without processes.
+
+    Its order database has three orders, and a rolled back transaction without an order.
+    """
     with closing(sqlite3.connect(tmp_path / "orders.db")) as orders:
         orders.execute("CREATE TABLE orders (order_id, customer, total_cents, created_at_ms, state)")
         orders.execute("CREATE TABLE transactions (transaction_id, order_id, state, created_at_ms, kind DEFAULT 'order')")

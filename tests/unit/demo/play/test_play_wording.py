@@ -1,4 +1,4 @@
-"""All that the page says is also Chinese, and each round is complete in both languages."""
+"""Each text on the page has a Chinese translation, and each round is complete in both languages."""
 
 import json
 import re

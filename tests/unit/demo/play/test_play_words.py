@@ -1,4 +1,4 @@
-"""An address names buttons and their arguments, and reads back as what was pressed."""
+"""The words in an address name buttons and their arguments. Parsing the words gives the same presses."""
 
 import pytest
 
