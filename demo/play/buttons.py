@@ -62,6 +62,10 @@ async def _play_apache(system: PlayedSystem) -> None:
     system.is_apache = True
 
 
+def _refuse_credit(system: PlayedSystem) -> None:
+    system.credits.refuses = True
+
+
 def _forget(system: PlayedSystem) -> None:
     system.orders.forgets = True
 
@@ -129,6 +133,11 @@ BUTTONS: Final[Mapping[str, Button]] = {
         "service", "Let the next local transaction start 8 s late", _be_slow,
         is_enabled=lambda system: _has_shop(system) and not system.orders.is_slow,
         is_on=lambda system: system.orders.is_slow,
+    ),
+    "refuse-credit": Button(
+        "service", "Let the credit service refuse the next credit", _refuse_credit,
+        is_enabled=lambda system: not (system.credits.refuses or system.credits.has_no_key),
+        is_on=lambda system: system.credits.refuses,
     ),
     "deliver-twice": Button(
         "service", "Deliver all messages to the credit service again",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from demo.play.drawing import replayed
 from demo.play.rounds import rounds_in
 from demo.play.session import PlaySession
 from demo.play.words import CannotPress
@@ -43,6 +44,7 @@ class Page:
         diagram   word, language          the diagram of one transaction, by its id or its order's id
         test                              the source of a test that does the same
         rounds    language                the guided rounds
+        replay    history, language       a history of check(), by Apache's broker and by this one: name and HTML
         """
         try:
             answer = {"result": self._result(json.loads(json_text))}
@@ -59,6 +61,8 @@ class Page:
             return self.start(int(call["seed"]))
         if what == "rounds":
             return rounds_in(language)
+        if what == "replay":
+            return replayed(str(call.get("history", "")), language)
         session = self._session
         if session is None:
             raise CannotPress("there is no session: start one first")

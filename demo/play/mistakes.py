@@ -11,7 +11,7 @@ from sqlmodel import Session
 from credit_service.adapters.ledger import entry_values
 from credit_service.adapters.tables import CreditDatabase
 from credit_service.service_layer.crediting import entry_of
-from demo.play.side import ORDER_SERVICE, SHORT_ID, PageClientLoop, ProcessDied, Surroundings
+from demo.play.side import ORDER_SERVICE, PageClientLoop, ProcessDied, Surroundings, short_id
 from order_messages.states import TransactionKind, TransactionState
 from order_service.adapters.local_transaction import insert_order
 from order_service.domain.order import Item, Order
@@ -76,7 +76,7 @@ def send_inside(engine: Engine, around: Surroundings, customer: str, amount: int
         order_id=str(world.new_uuid()), customer=customer, items=(Item("book", 1, amount),), currency="EUR",
         created_at_ms=world.wall_ms(),
     )  # fmt: skip
-    name = order.order_id[:SHORT_ID]
+    name = short_id(order.order_id)
     producer = Producer(_SENDER, namesrv_addr=around.namesrv_addr)
     loop.run(producer.start())
     transaction = {

@@ -11,6 +11,7 @@ from demo.play.shown import record_bytes, state_of
 from demo.play.system import PlayedSystem
 from demo.play.verdict import SessionVerdict
 from demo.play.words import CannotPress, Press, press_of
+from order_messages.states import BY_REFUSAL, OrderState
 
 Json = dict[str, Any]
 
@@ -66,8 +67,11 @@ class PlaySession:
 
     def test(self) -> str:
         """Returns the source of a test that does the same with the fixture."""
-        orders, credits = self._system.orders.tables()["orders"], self._system.credits.tables()["credits"]
-        return source_of_test(self.seed, self.pressed, orders=len(orders), credits=len(credits))
+        orders, entries = self._system.orders.tables()["orders"], self._system.credits.tables()["credits"]
+        cancelled = [order for order in orders if order["state"] == OrderState.CANCELLED]
+        credits = [entry for entry in entries if not entry["message_id"].startswith(BY_REFUSAL)]
+        counts = {"orders": len(orders), "credits": len(credits), "cancelled": len(cancelled)}
+        return source_of_test(self.seed, self.pressed, **counts)
 
     def verdict(self) -> SessionVerdict:
         """Returns the verdict of the reconciliation's rules on the present data."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Engine, text
 
+from rocketmq_broker.admin.timeline.event import Arrow
 from rocketmq_broker.testing.loops.page_loop import PageLoop
 from rocketmq_broker.world import World
 
@@ -22,8 +23,19 @@ CREDIT_SERVICE: Final = "credit service"
 SHORT_ID: Final = 8
 """The number of characters of an order id that events show."""
 
-Note = Callable[[str, str, str], None]
-"""Adds an event: who, the sentence, and the kind."""
+
+class Step(NamedTuple):
+    """An event as an arrow of the sequence diagram."""
+
+    transaction_id: str
+    arrow: Arrow
+
+
+class Note(Protocol):
+    """Adds an event to the session."""
+
+    def __call__(self, who: str, text: str, kind: str, step: Step | None = None) -> None:
+        """`who` is the part of the system, `text` the sentence. With `step` the event is also an arrow of a diagram."""
 
 
 class ProcessDied(BaseException):
@@ -40,6 +52,8 @@ class SessionEvent:
     who: str
     text: str
     kind: str
+    step: Step | None = None
+    """The event's arrow in a diagram, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +103,11 @@ class PageClientLoop:
             return running.result()
         running.cancel()
         raise ProcessDied if self._death.done() else TimeoutError(f"no result within {timeout_s} s")
+
+
+def short_id(order_id: str) -> str:
+    """Returns the beginning of an order id, as events show it."""
+    return order_id[:SHORT_ID]
 
 
 def rows_of(engine: Engine, table: str) -> list[Row]:

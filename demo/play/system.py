@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from pathlib import Path
@@ -14,26 +15,29 @@ from sqlalchemy import Engine
 from credit_service.adapters.ledger import CONSUMER
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
 from demo.play.credit_side import CreditSide
-from demo.play.drawing import answered, diagram_of, diagram_of_latest, requests_to
+from demo.play.drawing import answered, diagram_of, requests_to
 from demo.play.order_side import OrderSide
-from demo.play.side import CREDIT_SERVICE, SessionEvent, Surroundings, Tables
+from demo.play.side import CREDIT_SERVICE, SessionEvent, Step, Surroundings, Tables
 from demo.play.verdict import SessionVerdict, judged
+from demo.play.witness import witnessed
 from demo.play.words import CannotPress
-from order_messages import order_cancelled, order_created
+from order_messages import credit_refused, order_cancelled, order_created, stock_short
 from order_service.adapters.tables import MIGRATIONS as ORDER_MIGRATIONS
 from rocketmq_broker.admin.console import Diagram
 from rocketmq_broker.admin.progress.resetting import TO_THE_FIRST, plan_reset, reset
+from rocketmq_broker.admin.timeline.event import Event
 from rocketmq_broker.client import Producer
 from rocketmq_broker.message.record import records_of
 from rocketmq_broker.testing import RocketMQ
+from rocketmq_broker.testing.journal import JournalEvent
 from rocketmq_broker.testing.loops.page_loop import PageLoop
 from rocketmq_broker.testing.virtual_time import without_threads
 from rocketmq_broker.world import current_world
 from service_runtime.database.opening import open_database
 
 TOPIC: Final = order_created.TOPIC
-CONSUMED: Final = (order_created.TOPIC, order_cancelled.TOPIC)
-"""The topics of the credit service. They exist before it starts, as in production."""
+CONSUMED: Final = (order_created.TOPIC, order_cancelled.TOPIC, credit_refused.TOPIC, stock_short.TOPIC)
+"""The topics that a service consumes. They exist before the services start, as in production."""
 _CONSUME_OFFSETS: Final = "config/consumerOffset.json"
 
 
@@ -51,7 +55,7 @@ class PlayedSystem:
         self.notes: list[SessionEvent] = []
         """The events of the services."""
         self.diagram: Diagram | None = None
-        """The sequence diagram of the latest transaction. It stays while the broker is down."""
+        """The sequence diagram of the latest order that has a half message. It stays while the broker is down."""
         self._loop = PageLoop()
         self._context = copy_context()
         self._folder = Path(tempfile.mkdtemp(prefix="play-"))
@@ -67,16 +71,26 @@ class PlayedSystem:
         offsets = self.rocketmq.stored_file(_CONSUME_OFFSETS)
         return judged(orders, credits, log, offsets, self.rocketmq.time.wall_ns() // 1_000_000)
 
+    def history(self) -> list[SessionEvent | JournalEvent]:
+        """Returns the journal's events and the services' own ones, in the order in which they happened."""
+        merged: list[SessionEvent | JournalEvent] = []
+        notes = deque(self.notes)
+        for position, event in enumerate(self.rocketmq.journal.events):
+            while notes and notes[0].position <= position:
+                merged.append(notes.popleft())
+            merged.append(event)
+        return [*merged, *notes]
+
     def log(self) -> bytes:
         """Returns the bytes of the commit log up to the end of its last record."""
         log = self.rocketmq.commit_log()
         return log[: sum(record.size for record in records_of(log))]
 
     def diagram_of(self, word: str) -> Diagram | None:
-        """Returns the diagram of the transaction with this id or key; None if there is none. Raises CannotPress."""
+        """Returns the diagram of the order or the transaction with this id; None if there is none. Raises CannotPress."""
         if not self.rocketmq.is_running:
             raise CannotPress("the broker is down: start it again to see its records")
-        return self._context.run(diagram_of, self.rocketmq.inspection(), self.rocketmq.broker_addr, word)
+        return self._context.run(self._diagram_of, word)
 
     def deliver_again(self) -> None:
         """Restarts the credit service without its offsets at the broker, so that all messages are delivered again.
@@ -130,8 +144,17 @@ class PlayedSystem:
             if work is not None:
                 self._loop.complete(work)
             self._loop.complete(self.rocketmq.settle())
-            if self.rocketmq.is_running:
-                self.diagram = diagram_of_latest(self.rocketmq.inspection(), self.rocketmq.broker_addr)
+            if self.rocketmq.is_running and (transactions := self.rocketmq.inspection().transactions()):
+                latest = transactions[-1]
+                self.diagram = self._diagram_of(next(iter(latest.keys), latest.transaction_id))
+
+    def _diagram_of(self, word: str) -> Diagram | None:
+        return diagram_of(self.rocketmq.inspection(), self.rocketmq.broker_addr, word, self._witnessed)
+
+    def _witnessed(self, transaction_id: str, order_id: str | None) -> list[Event]:
+        time = self.rocketmq.time
+        begun_ms = time.wall_ns() // 1_000_000 - round(time.elapsed_s * 1000)
+        return list(witnessed(self.history(), transaction_id, order_id, begun_ms))
 
     def _close(self) -> None:
         with without_threads(), self.rocketmq.inside():
@@ -143,6 +166,6 @@ class PlayedSystem:
             engine.dispose()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _note(self, who: str, text: str, kind: str) -> None:
+    def _note(self, who: str, text: str, kind: str, step: Step | None = None) -> None:
         position, at_s = len(self.rocketmq.journal.events), self.rocketmq.time.elapsed_s
-        self.notes.append(SessionEvent(position, at_s, who, text, kind))
+        self.notes.append(SessionEvent(position, at_s, who, text, kind, step))

@@ -25,6 +25,7 @@ class SessionVerdict:
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         """`rows` are the result of `audited`."""
         self._wrong = [row for row in rows if Finding(row["finding"]) not in CONSISTENT]
+        self._reversed = [row for row in rows if Finding(row["finding"]) is Finding.REVERSED]
         self._pending = [row for row in rows if Finding(row["finding"]) is Finding.IN_FLIGHT]
 
     @property
@@ -59,6 +60,8 @@ class SessionVerdict:
         if self._pending:
             count = len(self._pending)
             return f"Consistent so far: {count} {'order is' if count == 1 else 'orders are'} on the way."
+        if self._reversed:
+            return "Consistent: each order has one credit, or was cancelled."
         return "Consistent: each order has one credit."
 
 

@@ -87,6 +87,7 @@ for words in plays:
     for language in ("en", "zh"):
         call(do="rounds", language=language)
         call(do="state", language=language)
+        call(do="replay", language=language)
     call(do="test")
 print(json.dumps(opened + [module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)]))
 """

@@ -126,14 +126,17 @@ class OrderBroker:
             return None
 
 
-def compensation_consumer(listener: MessageListener, *, namesrv_addr: str, loop: ClientLoop) -> ConsumerThread:
+def compensation_consumer(
+    listener: MessageListener, *, namesrv_addr: str, loop: ClientLoop, rpc_hook: RpcHook | None = None
+) -> ConsumerThread:
     """Returns the consumer of shortages and refused credits. It starts at the first message of each queue.
 
-    It runs on `loop`, and calls `listener` on a few threads.
+    It runs on `loop`, and calls `listener` on a few threads. `rpc_hook` is called for each frame.
     """
     consumer = PushConsumer(
         CONSUMER_GROUP,
         namesrv_addr=namesrv_addr,
+        rpc_hook=rpc_hook,
         consume_thread_max=_CONSUMER_THREADS,
         consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     )

@@ -14,6 +14,7 @@ from demo.play.entry import Page
 from demo.play.rounds import ROUNDS, Round
 from demo.play.session import PlaySession
 from demo.play.words import CannotPress
+from rocketmq_broker.admin.replay import HISTORIES
 
 SEED = 7
 CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -40,6 +41,8 @@ def require_chinese(session: PlaySession) -> None:
     )
     in_english = [text for text in texts(session) if not text.endswith(("COMMIT", "ROLLBACK"))]
     assert not set(in_english) & {event["text"] for event in session.state("zh")["events"]}
+    labels = re.findall(r'class="label"[^>]*>([^<]+)<', session.state("zh")["diagram"])
+    assert [label for label in labels if not CHINESE.search(label) and not label.isupper()] == []
 
 
 def texts(session: PlaySession) -> list[str]:
@@ -241,6 +244,26 @@ def test_the_worker_calls_one_function_with_json(page: Page) -> None:
     assert len(call(page, do="rounds", language="zh")["result"]) == len(ROUNDS)
     assert call(page, do="start", seed=8) == {"result": None}
     assert call(page, do="state")["result"]["words"] == []
+
+
+def test_apaches_check_is_replayed_without_a_session_in_both_languages(page: Page) -> None:
+    first, second = (call(page, do="replay", language=language)["result"] for language in ("en", "zh"))
+    assert first["history"] == second["history"] == next(iter(HISTORIES))
+    assert '<td>messages in the half topic</td><td class="number">16</td><td class="number">1</td>' in first["html"]
+    assert "半消息主题中的消息" in second["html"]
+    assert "half message of" not in second["html"]
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_each_history_of_check_has_its_address_and_its_diagram(page: Page, history: str) -> None:
+    shown = call(page, do="replay", history=history, language="en")["result"]
+    others = set(HISTORIES) - {history}
+    assert set(re.findall(r'href="#replay=([\w-]+)"', shown["html"])) == others
+    assert (shown["history"], shown["html"].count("<svg")) == (history, 1)
+
+
+def test_an_unknown_history_is_refused_with_a_sentence(page: Page) -> None:
+    assert call(page, do="replay", history="none") == {"error": "history not found: none"}
 
 
 def test_an_error_is_one_sentence(page: Page) -> None:

@@ -65,4 +65,4 @@ def test_a_round_is_complete_in_both_languages(each: Round) -> None:
 
 
 def test_the_rounds_have_different_names() -> None:
-    assert len({each["name"] for each in rounds_in("fr")}) == len(ROUNDS) == 10
+    assert len({each["name"] for each in rounds_in("fr")}) == len(ROUNDS) == 11

@@ -23,7 +23,12 @@ class CheckReplayedFacts(NamedTuple):
 
 async def find(visit: Visit) -> CheckReplayedFacts:
     """Plays the history that the visitor selected, or the first one. Raises Refused for an unknown history."""
-    name = visit.word("history") or next(iter(HISTORIES))
+    return check_replayed(visit.word("history"))
+
+
+def check_replayed(name: str = "") -> CheckReplayedFacts:
+    """Plays the history with this name, or the first one. Raises Refused for an unknown history."""
+    name = name or next(iter(HISTORIES))
     if name not in HISTORIES:
         raise Refused(f"history not found: {name}")
     played = replay(HISTORIES[name])
