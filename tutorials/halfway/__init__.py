@@ -1,5 +1,4 @@
-"""Four programs that place an order and give the customer a credit.
+"""Four programs that place an order and give its credit. Each is killed after the order is stored and before the credit is.
 
-Each program is killed after the order is stored and before the credit is stored. The chapter
-tutorials/saga-tcc-and-xa describes the programs: `python -m tutorials.halfway.saga FOLDER place order-1 kill`.
+These are the programs of the chapter tutorials/saga-tcc-and-xa: `python -m tutorials.halfway saga FOLDER place order-1 kill`.
 """

@@ -1,4 +1,4 @@
-"""The order service and the credit service. Each has its own SQLite database and runs each request in a new process."""
+"""The order service, the credit service and a coordinator's log. Each has its own SQLite database; each call is a process."""
 
 import json
 import os
@@ -29,6 +29,16 @@ def state_of(folder: Path, service: str, order_id: str) -> str:
     """Returns the state of the order in the service's table, or a dash if it has no row."""
     rows = call(folder, service, (f"SELECT state FROM {service} WHERE order_id = ?", [order_id]))
     return str(rows[0][0]) if rows else "-"
+
+
+def log(folder: Path, order_id: str, state: str) -> None:
+    """Writes the order's state to the coordinator's log."""
+    call(folder, "log", ("INSERT OR REPLACE INTO log VALUES (?, ?)", [order_id, state]))
+
+
+def unfinished(folder: Path) -> list[str]:
+    """Returns the orders of the coordinator's log that have not ended."""
+    return [str(order_id) for (order_id,) in call(folder, "log", ("SELECT order_id FROM log WHERE state <> 'ENDED'", []))]
 
 
 def show(folder: Path, order_id: str, *services: str) -> None:
