@@ -16,7 +16,7 @@ from sqlmodel import Session
 from credit_service.adapters.ledger import CONSUMER, Ledger
 from credit_service.service_layer.crediting import TAGS, Crediting, entry_of
 from demo.play.mistakes import credit_each_message, drop_unique_key
-from demo.play.side import CREDIT_SERVICE, PageClientLoop, Step, Surroundings, Tables, rows_of, short_id
+from demo.play.side import CREDIT_SERVICE, PageClientLoop, ServiceStep, Surroundings, Tables, rows_of, short_id
 from order_messages import order_cancelled
 from order_messages.body import UnreadableBody
 from rocketmq_broker.admin.timeline.event import Arrow
@@ -117,5 +117,5 @@ class CreditSide:
             self._around.loop.call_later(_SEND_AGAIN_S, self._around.loop.call_outside, self._send_refusals)
 
     def _note(self, message: Message, text: str, label: str, kind: str = "credit") -> None:
-        step = Step(message.transaction_id or "", Arrow(CONSUMER, CONSUMER, label))
+        step = ServiceStep(message.transaction_id or "", Arrow(CONSUMER, CONSUMER, label))
         self._around.note(CREDIT_SERVICE, text, kind, step)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar, cast
 
 from credit_service.adapters.ledger import CONSUMER
-from demo.play.wording import pages
+from demo.play.texts import pages
 from demo.play.words import CannotPress
 from order_service.adapters.order_broker import PRODUCER_GROUP
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from demo.play.wording import LANGUAGES
+from demo.play.texts import LANGUAGES
 
 _FILE: Final = Path(__file__).parent / "texts" / "rounds.json"
 

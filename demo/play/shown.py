@@ -12,7 +12,7 @@ from demo.play.buttons import BUTTONS, DEFAULTS
 from demo.play.drawing import svg_of
 from demo.play.side import CREDIT_SERVICE, ORDER_SERVICE, Row, SessionEvent
 from demo.play.system import PlayedSystem
-from demo.play.wording import translated
+from demo.play.texts import translated
 from demo.play.words import Press, pressed_words
 from order_messages import credit_refused, order_cancelled
 from order_service.adapters.order_broker import PRODUCER_GROUP

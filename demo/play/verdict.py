@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from demo.play.side import Tables
-from demo.play.wording import translated
+from demo.play.texts import translated
 from pipelines.judging.classes import CAUSES, CONSISTENT, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.route import Route

@@ -9,7 +9,7 @@ from typing import Final
 from rocketmq_broker.admin.console import Pages
 
 LANGUAGES: Final = ("en", "zh")
-_TEXTS: Final = Path(__file__).parent / "texts"
+_TEXTS: Final = Path(__file__).parent
 
 
 @cache
