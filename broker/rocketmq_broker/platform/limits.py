@@ -16,9 +16,10 @@ _OPEN_MAX: Final = 10240
 
 
 def max_open_files() -> int:
-    """Returns the number of files that this process may have open. Except on Windows, file descriptors are smaller.
+    """Returns the maximum number of files that this process may have open.
 
-    Windows has no limit, and a handle can be any number.
+    Except on Windows, every file descriptor is less than this number. Windows has no limit, and a handle can be any
+    number.
     """
     if sys.platform == "win32":
         return _UNLIMITED

@@ -186,7 +186,7 @@ def test_each_button_is_listed_in_both_languages_and_some_can_be_pressed(session
     [
         ("dance", {}, "unknown button dance"),
         ("place", {"colour": "red"}, "place has no argument colour"),
-        ("place", {"amount": "25.99"}, "amount must be like 2599, not '25.99'"),
+        ("place", {"amount": "25.99"}, "amount must have the type of 2599, not be '25.99'"),
         ("restart", {}, "restart cannot be pressed now"),
         ("start-shop", {}, "start-shop cannot be pressed now"),
         ("deliver-twice", {}, "no offsets of the credit service yet"),
@@ -207,7 +207,7 @@ def test_each_order_has_its_diagram(session: PlaySession) -> None:
     assert session.diagram(second) == session.state()["diagram"]
     assert "check-back 1" in session.diagram(first)
     assert "回查" in session.diagram(first, "zh")
-    with pytest.raises(CannotPress, match="no transaction of order-9"):
+    with pytest.raises(CannotPress, match="no transaction with the id or order id order-9"):
         session.diagram("order-9")
     session.play("kill")
     with pytest.raises(CannotPress, match="the broker is down"):
@@ -220,7 +220,7 @@ def test_a_record_is_shown_field_by_field(session: PlaySession) -> None:
     record = session.record(state["log"][1]["offset"])
     assert [field["name"] for field in record["fields"]][:3] == ["TOTALSIZE", "MAGICCODE", "BODYCRC"]
     assert sum(len(bytes.fromhex(field["hex"])) for field in record["fields"]) == record["size"] == state["log"][1]["size"]
-    with pytest.raises(CannotPress, match="no record begins at 3"):
+    with pytest.raises(CannotPress, match="no record begins at commit log offset 3"):
         session.record(3)
 
 
@@ -269,5 +269,5 @@ def test_an_unknown_history_is_refused_with_a_sentence(page: Page) -> None:
 def test_an_error_is_one_sentence(page: Page) -> None:
     assert call(page, do="start", seed="x")["error"].startswith("ValueError: invalid literal")
     call(page, do="start", seed=SEED)
-    assert call(page, do="dance") == {"error": "unknown call dance"}
+    assert call(page, do="dance") == {"error": "unknown call 'dance'"}
     assert json.loads(page.call("{"))["error"].startswith("JSONDecodeError")

@@ -213,8 +213,8 @@ def test_the_steps_of_an_order_without_its_credit_are_as_the_broker_says(state: 
             "The price must be a number",
             "1.999",
         ),
-        ("/orders/place", {"customer": "away", "article": "pen", "quantity": "1", "price": "1"}, "does not answer", "away"),
-        ("/orders/pay", {"order": "A-17"}, "The order service does not answer", ""),
+        ("/orders/place", {"customer": "away", "article": "pen", "quantity": "1", "price": "1"}, "does not respond", "away"),
+        ("/orders/pay", {"order": "A-17"}, "The order service does not respond", ""),
         ("/orders/pay", {"order": "../x"}, "Invalid order id", ""),
         ("/scenarios/start", {"scenario": "none", "from": "start"}, "Unknown scenario none", ""),
     ],
@@ -293,5 +293,5 @@ async def test_a_refusal_and_a_silence_are_sentences() -> None:
     refusal = httpx.Response(409, json={"title": "Order refused", "detail": "10000.01 is above the limit"})
     with pytest.raises(Refused, match=r"returned 409 \(10000\.01 is above the limit\)"):
         await shop_that_meets(refusal, []).place(filled_in())
-    with pytest.raises(CannotAsk, match="the order service does not answer: refused"):
+    with pytest.raises(CannotAsk, match="the order service does not respond: refused"):
         await shop_that_meets(httpx.ConnectError("refused"), []).place(filled_in())
