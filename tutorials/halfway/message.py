@@ -1,21 +1,16 @@
 """A transactional message. The order service stores the order and uses it to answer check-backs; the broker stores the rest."""
 
-import asyncio
-import sys
-import threading
 from pathlib import Path
 
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt, TransactionProducer
-from rocketmq_broker.stop_signals import until_interrupted
-from rocketmq_broker.testing import RocketMQ
-from tutorials.halfway.services import call, die, show, state_of
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from tutorials.halfway.services import call, die, state_of
 
 PLACE = "INSERT OR IGNORE INTO orders VALUES (?, 'PLACED')"
 CREDIT = "INSERT OR IGNORE INTO credits VALUES (?, 'GIVEN')"
 
 
 class OrderService:
-    """The order service's transaction listener, which stores orders."""
+    """The order service's transaction listener, which stores orders. `is_killed` kills the process halfway."""
 
     def __init__(self, folder: Path, *, is_killed: bool = False) -> None:
         self.folder, self.is_killed = folder, is_killed
@@ -33,50 +28,6 @@ class OrderService:
         return LocalTransactionState.COMMIT_MESSAGE if is_placed else LocalTransactionState.UNKNOWN
 
 
-async def run_order_service(folder: Path, namesrv_addr: str, order_id: str | None, *, is_killed: bool = False) -> None:
-    """Places the order, if any, and answers check-backs until the standard input ends."""
-    listener = OrderService(folder, is_killed=is_killed)
-    async with TransactionProducer("orders", listener, namesrv_addr=namesrv_addr) as producer:
-        if order_id is not None:
-            await producer.send_message_in_transaction(Message.of("orders", order_id, keys=[order_id]))
-        print("ready", flush=True)
-        await asyncio.to_thread(sys.stdin.read)
-
-
-async def play(folder: Path, order_id: str) -> None:
-    """Runs the broker and the credit service. Starts the order service, which is killed, and starts it again."""
-
-    def give_credit(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        for message in messages:
-            call(folder, "credits", (CREDIT, message.keys))
-        is_given.set()
-        return ConsumeStatus.CONSUME_SUCCESS
-
-    is_given = threading.Event()
-    async with RocketMQ() as rocketmq:
-        await rocketmq.consumer("credits", "orders", give_credit)
-        command = (sys.executable, "-m", __spec__.name, str(folder), rocketmq.namesrv_addr)
-        killed = await asyncio.create_subprocess_exec(*command, order_id, "kill", stdin=asyncio.subprocess.PIPE)
-        await killed.wait()
-        print(f"half messages: {len(await rocketmq.pending(order_id))}, ", end="")
-        show(folder, order_id, "orders", "credits")
-        restarted = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
-        assert restarted.stdout is not None
-        await restarted.stdout.readline()
-        while not is_given.is_set():
-            await rocketmq.advance(minutes=1)  # the broker checks back
-            await asyncio.sleep(0.1)  # the other process answers in real time
-        print(f"half messages: {len(await rocketmq.pending(order_id))}, ", end="")
-        show(folder, order_id, "orders", "credits")
-        await restarted.communicate(b"")
-
-
-if __name__ == "__main__":
-    with until_interrupted():
-        match Path(sys.argv[1]), sys.argv[2:]:
-            case folder, ["play", order_id]:
-                asyncio.run(play(folder, order_id))
-            case folder, [namesrv_addr]:
-                asyncio.run(run_order_service(folder, namesrv_addr, None))
-            case folder, [namesrv_addr, order_id, "kill"]:
-                asyncio.run(run_order_service(folder, namesrv_addr, order_id, is_killed=True))
+def give_credit(folder: Path, message: MessageExt) -> None:
+    """Gives an order its credit, in the credit service. A second delivery changes nothing."""
+    call(folder, "credits", (CREDIT, message.keys))

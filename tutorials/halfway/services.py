@@ -1,4 +1,4 @@
-"""The order service and the credit service. Each has its own SQLite database and runs each request in a new process."""
+"""The order service, the credit service and a coordinator's log. Each has its own SQLite database; each call is a process."""
 
 import json
 import os
@@ -31,8 +31,18 @@ def state_of(folder: Path, service: str, order_id: str) -> str:
     return str(rows[0][0]) if rows else "-"
 
 
+def log(folder: Path, order_id: str, state: str) -> None:
+    """Writes the order's state to the coordinator's log."""
+    call(folder, "log", ("INSERT OR REPLACE INTO log VALUES (?, ?)", [order_id, state]))
+
+
+def unfinished(folder: Path) -> list[str]:
+    """Returns the orders of the coordinator's log that have not ended."""
+    return [str(order_id) for (order_id,) in call(folder, "log", ("SELECT order_id FROM log WHERE state <> 'ENDED'", []))]
+
+
 def show(folder: Path, order_id: str, *services: str) -> None:
-    """Prints what the services have stored."""
+    """Prints the state of the order in each of the services."""
     print(", ".join(f"{service}: {state_of(folder, service, order_id)}" for service in services))
 
 

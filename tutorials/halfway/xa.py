@@ -1,56 +1,37 @@
-"""XA: both databases *prepare*, which stores the changes and keeps their locks. Then both commit, or both roll back.
+"""XA: both databases *prepare*, which stores the changes and keeps their locks. Then both commit, or both roll back."""
 
-Needs two PostgreSQL databases with max_prepared_transactions above 0: SQLite has no PREPARE TRANSACTION.
-"""
-
-import sys
-from contextlib import closing
 from pathlib import Path
 
-import psycopg
+from tutorials.halfway.postgresql import connected
+from tutorials.halfway.services import die, log, state_of
 
-from rocketmq_broker.stop_signals import until_interrupted
-from tutorials.halfway.services import call, die
-
-TABLE = "CREATE TABLE IF NOT EXISTS {service} (order_id TEXT PRIMARY KEY, state TEXT NOT NULL)"
-INSERT = "INSERT INTO {service} VALUES (%s, %s)"
-LOG = "INSERT OR REPLACE INTO log VALUES (?, ?)"
+PLACE = "INSERT INTO orders VALUES (%s, 'PLACED')"
+CREDIT = "INSERT INTO credits VALUES (%s, 'GIVEN')"
 
 
-def place(folder: Path, orders: str, credits: str, order_id: str, *, is_killed: bool = False) -> None:
-    """Places an order with XA: prepares both databases, logs the decision, and commits both."""
-    for url, service, state in ((orders, "orders", "PLACED"), (credits, "credits", "GIVEN")):
-        with closing(psycopg.connect(url)) as connection:
-            connection.execute(TABLE.format(service=service).encode())
-            connection.commit()
+def place(folder: Path, order_id: str, *, is_killed: bool = False) -> None:
+    """Places an order with XA: prepares both databases, decides, and ends the transaction. `is_killed` kills halfway."""
+    for service, statement in (("orders", PLACE), ("credits", CREDIT)):
+        with connected(service) as connection:
             connection.tpc_begin(connection.xid(1, order_id, service))
-            connection.execute(INSERT.format(service=service).encode(), (order_id, state))
+            connection.execute(statement, [order_id])
             connection.tpc_prepare()
-    call(folder, "log", (LOG, [order_id, "COMMIT"]))  # this decides
+    log(folder, order_id, "COMMIT")  # this decides
     if is_killed:
-        end(folder, orders)
+        end(folder, "orders")
         die()
-    recover(folder, orders, credits)
+    recover(folder)
 
 
-def end(folder: Path, url: str) -> None:
+def end(folder: Path, service: str) -> None:
     """Ends each prepared transaction of a database: commits it if the log has the decision, and otherwise rolls it back."""
-    with closing(psycopg.connect(url)) as connection:
+    with connected(service) as connection:
         for xid in [xid for xid in connection.tpc_recover() if xid.database == connection.info.dbname]:
-            logged = call(folder, "log", ("SELECT state FROM log WHERE order_id = ?", [xid.gtrid]))
-            (connection.tpc_commit if logged else connection.tpc_rollback)(xid)
+            is_decided = state_of(folder, "log", xid.gtrid) == "COMMIT"
+            (connection.tpc_commit if is_decided else connection.tpc_rollback)(xid)
 
 
-def recover(folder: Path, orders: str, credits: str) -> None:
+def recover(folder: Path) -> None:
     """Ends all prepared transactions of both databases, which hold locks until then. Someone must start this after a kill."""
-    for url in (orders, credits):
-        end(folder, url)
-
-
-if __name__ == "__main__":
-    with until_interrupted():
-        match Path(sys.argv[1]), sys.argv[2:4], sys.argv[4:]:
-            case folder, [orders, credits], ["place", order_id, *kill]:
-                place(folder, orders, credits, order_id, is_killed=kill == ["kill"])
-            case folder, [orders, credits], ["recover"]:
-                recover(folder, orders, credits)
+    for service in ("orders", "credits"):
+        end(folder, service)

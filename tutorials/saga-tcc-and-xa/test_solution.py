@@ -6,11 +6,11 @@ from subprocess import CalledProcessError
 import pytest
 
 from tutorials.halfway import saga, tcc
-from tutorials.halfway.services import call, state_of
+from tutorials.halfway.services import call, log, state_of
 
 
 def test_a_try_that_comes_after_the_cancel_fails(tmp_path: Path) -> None:
-    call(tmp_path, "log", (tcc.LOG, ["order-1", "TRYING"]))  # killed before the first try arrives
+    log(tmp_path, "order-1", "TRYING")  # killed before the first try arrives
     tcc.recover(tmp_path)
     with pytest.raises(CalledProcessError):
         call(tmp_path, "credits", (tcc.TRY.format(service="credits"), ["order-1"]))

@@ -88,8 +88,8 @@ class DatabaseFaults:
     ) -> None:
         """Kills the process before or after its `nth` statement or database commit from now.
 
-        Does not kill it after the step if `is_over` then returns True. Without `die`, kills only the process of this name that
-        executes the step.
+        `die` kills the whole program. If it is None, only the process that executes the step is killed, which may be a
+        child of the program. A kill after the step is omitted if `is_over` returns True by then.
         """
         self.dying.append(DyingStep(process, nth, is_before, die, is_over))
 

@@ -80,7 +80,7 @@ class DatabaseGate:
     """The gate between one process and one database (`rocketmq_broker.testing.simulation.databases.connection.StatementGate`)."""
 
     def __init__(self, file: DatabaseFile, process: SimulatedProcess) -> None:
-        """Creates a gate without connections. Call `break_all` when the process dies."""
+        """Creates a gate without connections. Call `break_all` when the process is killed."""
         self._file = file
         self._faults = file.faults
         self._process = process
@@ -89,7 +89,7 @@ class DatabaseGate:
 
     @property
     def is_open(self) -> bool:
-        """False after the process has died."""
+        """True until the process is killed."""
         return self._process.is_alive
 
     def connect(self) -> SimulatedConnection:
