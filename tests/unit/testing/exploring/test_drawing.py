@@ -7,10 +7,11 @@ from collections import Counter
 import pytest
 
 from rocketmq_broker.testing.exploring.drawing import REQUEST, check_plan, one_line, plan_of
-from rocketmq_broker.testing.exploring.fault_rows import FAULTS
+from rocketmq_broker.testing.exploring.fault_rows import FAULTS, Places
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan, read_plan
 
-PROGRAMS = ["shop", "bank"]
+PROGRAMS = Places(["shop", "bank"])
+ALL_PLACES = Places(["shop", "bank"], ["ledger"], ["credit"])
 
 
 def test_a_seed_has_one_plan() -> None:
@@ -27,14 +28,21 @@ def test_a_plan_has_each_request_once_and_ends_after_its_faults() -> None:
 
 
 def test_each_kind_of_fault_is_drawn_and_each_target_is_hit() -> None:
-    drawn = [event for seed in range(200) for event in plan_of(seed, PROGRAMS, 5).events if event.what != REQUEST]
+    drawn = [event for seed in range(300) for event in plan_of(seed, ALL_PLACES, 5).events if event.what != REQUEST]
     assert set(Counter(event.what for event in drawn)) == set(FAULTS)
-    assert {event.where for event in drawn if ">" not in event.where} == {"shop", "bank", "broker", "names"}
+    assert {event.where for event in drawn if ">" not in event.where} == {
+        "shop", "bank", "broker", "names", "ledger", "credit",
+    }  # fmt: skip
     assert {event.where for event in drawn if ">" in event.where} >= {"shop>broker", "broker>shop", "broker>names", "names>bank"}
 
 
+def test_faults_of_databases_and_calls_are_drawn_only_where_there_are_some() -> None:
+    drawn = {event.what for seed in range(200) for event in plan_of(seed, PROGRAMS, 5).events}
+    assert not [what for what in drawn if what.startswith(("database.", "call.l", "call.d", "call.r")) or "at_database" in what]
+
+
 def test_a_world_without_requests_has_faults_too() -> None:
-    assert any(plan_of(seed, ["shop"], 0).events for seed in range(10))
+    assert any(plan_of(seed, Places(["shop"]), 0).events for seed in range(10))
 
 
 def test_a_plan_in_one_line_is_read_as_the_same_plan() -> None:

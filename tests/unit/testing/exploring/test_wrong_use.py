@@ -76,3 +76,18 @@ def test_a_coroutine_in_place_of_its_function_is_refused() -> None:
 def test_what_programs_ask_for_is_refused_outside_of_them(ask: Callable[[ExploredWorld], object]) -> None:
     with pytest.raises(UnusableTest, match="program"):
         ask(ExploredWorld(1))
+
+
+def test_a_remote_function_needs_a_name_of_its_own() -> None:
+    with pytest.raises(UnusableTest, match=r"world\.remote needs a named function"):
+        ExploredWorld(1).remote(lambda: None)
+    world = ExploredWorld(1)
+    world.remote(needs_two)
+    with pytest.raises(UnusableTest, match="the name needs_two is used twice"):
+        world.run(needs_two=shop)
+
+
+def test_a_database_needs_sqlalchemy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketmq_broker.testing.exploring.databases.find_spec", lambda name: None)
+    with pytest.raises(UnusableTest, match=r"world\.database needs the package sqlalchemy: pip install"):
+        ExploredWorld(1).database("orders")
