@@ -94,7 +94,9 @@ def installed_by(wanted: Requirement, seen: set[tuple[str, str]]) -> Iterator[st
 
 @each_recipe
 def test_its_pip_line_brings_what_it_imports(recipe: Path) -> None:
-    (line,) = re.findall(r"^    pip install \./broker (.+)$", (recipe / "README.md").read_text(), re.MULTILINE)
+    (line,) = re.findall(
+        r"^    pip install '?\./broker(?:\[simulation\]')? (.+)$", (recipe / "README.md").read_text(), re.MULTILINE
+    )
     seen: set[tuple[str, str]] = set()
     brought = {name for word in shlex.split(line) for name in installed_by(Requirement(word), seen)}
     sources = [(path, path.read_text()) for path in recipe.rglob("*.py")]

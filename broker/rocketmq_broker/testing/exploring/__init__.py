@@ -8,15 +8,15 @@ It needs the extra `simulation`: pip install 'rocketmq-broker[simulation]'.
 
 from rocketmq_broker.testing.exploring.errors import NeverSettled, ProgramFailed, RuleBroken, UnusableTest, WorldFailed
 from rocketmq_broker.testing.exploring.explore import Exploration, explore
-from rocketmq_broker.testing.exploring.remote import CallFailed
+from rocketmq_broker.testing.exploring.remote import RemoteCallFailed
 from rocketmq_broker.testing.exploring.world import ExploredWorld
 
 __all__ = [
-    "CallFailed",
     "Exploration",
     "ExploredWorld",
     "NeverSettled",
     "ProgramFailed",
+    "RemoteCallFailed",
     "RuleBroken",
     "UnusableTest",
     "WorldFailed",

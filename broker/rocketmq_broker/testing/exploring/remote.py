@@ -24,7 +24,7 @@ TIMEOUT_S: Final = 5.0
 _MAX_LATENCY_S: Final = 0.005
 
 
-class CallFailed(Exception):
+class RemoteCallFailed(Exception):
     """Raised by a call if the function raised an error, which is `__cause__`, like a response with status 500."""
 
 
@@ -46,7 +46,7 @@ class _Call:
 
 
 @dataclass(slots=True)
-class _ArmedFault:
+class _PlannedFault:
     left: int
     fault: PlannedEvent
     fired: Callable[[], object]
@@ -62,7 +62,7 @@ class RemoteFunction:
         self._loop = world.loop
         self._history = world.history
         self._chance = world.chance("remote", name)
-        self._armed: list[_ArmedFault] = []
+        self._armed: list[_PlannedFault] = []
         self._under_way = 0
         self._queue: deque[_Call] = deque()
         self._servers: dict[SimulatedProcess, asyncio.Future[_Call] | None] = {}
@@ -74,7 +74,7 @@ class RemoteFunction:
     def serve(self) -> None:
         """Executes calls, one at a time, until the program dies. It is a program: `world.run(shop=shop, bank=credit.serve)`.
 
-        A task's error ends the program, as an error of any program does. A call's error is raised at its caller as CallFailed.
+        A task's error ends the program. A call's error is raised at its caller as RemoteCallFailed.
         """
         process = process_of_caller()
         self._servers[process] = None
@@ -95,8 +95,8 @@ class RemoteFunction:
     def __call__(self, *args: Any) -> Any:
         """Calls the function from a plain function, and returns its result.
 
-        Raises CallFailed, ConnectionRefusedError if no program serves the function, ConnectionResetError if its program dies,
-        and TimeoutError after 5 s. After each of these errors the function may have been executed.
+        Raises RemoteCallFailed, ConnectionRefusedError if no program serves the function, ConnectionResetError if its program
+        dies, and TimeoutError after 5 s. After each of these errors the function may have been executed.
         """
         return process_of_caller().threads.wait_for(self.call(*args))
 
@@ -120,7 +120,7 @@ class RemoteFunction:
 
     def arm(self, fault: PlannedEvent, fired: Callable[[], object]) -> None:
         """Plans a fault of the `nth` call from now."""
-        self._armed.append(_ArmedFault(fault.whole("nth"), fault, fired))
+        self._armed.append(_PlannedFault(fault.whole("nth"), fault, fired))
 
     def disarm(self) -> None:
         """Removes all planned faults that have had no effect."""
@@ -145,7 +145,7 @@ class RemoteFunction:
             second = _Call(call.args, None if call.response is None else self._loop.create_future(), is_response_lost=True)
             self._later(late_s + faults[CALL_DOUBLED].number("delay_s"), second)
 
-    def _due(self) -> list[_ArmedFault]:
+    def _due(self) -> list[_PlannedFault]:
         for one in self._armed:
             one.left -= 1
         due = [one for one in self._armed if one.left <= 0]
@@ -219,7 +219,7 @@ async def _result_of(awaitable: Any) -> Any:
     return await awaitable
 
 
-def _failed(name: str, error: BaseException) -> CallFailed:
-    failed = CallFailed(f"{name} raised {type(error).__name__}: {error}")
+def _failed(name: str, error: BaseException) -> RemoteCallFailed:
+    failed = RemoteCallFailed(f"{name} raised {type(error).__name__}: {error}")
     failed.__cause__ = error
     return failed

@@ -210,7 +210,7 @@ def test_an_error_of_the_function_is_raised_at_the_caller(new_world: MakeWorld) 
         for _ in world.requests:
             refuse("order-1")
 
-    with pytest.raises(ProgramFailed, match=r"CallFailed: refuse raised ValueError: no customer of order-1"):
+    with pytest.raises(ProgramFailed, match=r"RemoteCallFailed: refuse raised ValueError: no customer of order-1"):
         world.run(shop=shop, bank=refuse.serve)
 
 
