@@ -5,6 +5,7 @@
   const language = document.documentElement.lang;
   const words = WORDS[language];
   const SILENCE_S = 30;
+  const MAX_SHOWN = 28;
   const COMMAND = "make site\n.venv/bin/python -m http.server --bind 127.0.0.1 --directory build/site 8000";
   const TABLES = ["orders", "credits", "balances", "inbox", "pending", "log", "queues"];
   const byId = (id) => document.getElementById(id);
@@ -349,10 +350,11 @@
     const isNumber = (key) => rows.every((row) => row[key] === null || typeof row[key] === "number");
     const cell = (row, key) => {
       const [open, label] = OPENS[name]?.[key] ?? [];
+      const text = shown(row[key]);
       const content = open ? element("button", {
         type: "button", class: "quiet", "aria-label": label(row[key]), onclick: () => open(row[key]),
-      }, shown(row[key])) : shown(row[key]);
-      return element("td", {title: typeof content === "string" && content.length > 20 ? content : null, class: isNumber(key) ? "number" : key === "body" ? "id" : "", "data-label": words.columns[key] ?? key}, content);
+      }, text) : text;
+      return element("td", {title: text.length > MAX_SHOWN ? text : null, class: isNumber(key) ? "number" : key === "body" ? "id" : "", "data-label": words.columns[key] ?? key}, content);
     };
     return element("div", {class: "scroll", tabindex: "0", role: "group", "aria-labelledby": `title-${name}`}, element("table", {class: "stacked"},
       element("thead", {}, element("tr", {}, ...keys.map((key) => element("th", {class: isNumber(key) ? "number" : ""}, words.columns[key] ?? key)))),

@@ -25,7 +25,7 @@ const WORDS = {
     columns: {
       order_id: "order", customer: "customer", total_cents: "cents", state: "state", points: "points", kind: "kind", offset: "offset", size: "bytes",
       topic: "topic", queue_offset: "queue offset", keys: "keys", body: "body", is_durable: "on disk", queue_id: "queue", min: "from", max: "to",
-      transaction_id: "transaction", checks: "check-backs", next_check_in_s: "next in s", problem: "problem", created_at: "created", currency: "currency", transaction: "local transaction", amount_cents: "cents", message_id: "message", order: "order", value: "value", name: "field", begin: "at", hex: "bytes",
+      transaction_id: "transaction", checks: "check-backs", next_check_in_s: "next in\u00a0s", problem: "problem", created_at: "created", currency: "currency", transaction: "local transaction", amount_cents: "cents", message_id: "message", order: "order", value: "value", name: "field", begin: "at", hex: "bytes",
     },
     yes: "yes", no: "no",
     running: "broker runs", stopped: "broker stopped", clock: (now) => `clock ${now}`,
