@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> None:
 def build(folder: Path) -> str:
     """Writes the page's files to the sub-folder `runtime`, and their licenses to the sub-folder `licenses`.
 
-    Returns a line with the number and the size of the files. Raises CannotBuildPlay.
+    Returns a line with the number and the size of the files. Raises CannotFetch or CannotBuildPlay.
     """
     if moved := moved_wheels(locked_versions(LOCK)):
         raise CannotBuildPlay("; ".join(moved))
@@ -188,7 +188,7 @@ def unpack_pyodide(tarball: Path, folder: Path) -> None:
 
 
 def write_runtime(file: Path, folder: Path) -> None:
-    """Writes a file to `folder` as the page loads it: compressed, with a name from which no host unpacks it."""
+    """Writes a file to `folder` as the page loads it. Compressed files have a name that keeps hosts from unpacking them."""
     if file.name == _PLAIN:
         shutil.copyfile(file, folder / file.name)
     else:
