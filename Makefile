@@ -67,7 +67,7 @@ recording: setup ## Record a run of the demo, and draw docs/demo.svg from it (RE
 test: setup ## Run the tests that need no foreign program: no Java broker, no Docker, no PostgreSQL (TESTS=tests/unit/... for some of them)
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(OWN) --durations=25 --durations-min=5 $(TESTS)
 
-test-foreign: setup ## Run the tests with Apache's brokers and clients, Docker, Chromium, PostgreSQL, Spark by command, wheels (FOREIGN="docker package" for some)
+test-foreign: setup ## Run the tests with Apache's brokers and clients, Docker, Chromium, Firefox, PostgreSQL, Spark by command, wheels (FOREIGN="docker package" for some)
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(NOT_OWN) --durations=25 --durations-min=5 \
 	  $(patsubst %,tests/foreign/%,$(filter $(FOREIGN),$(LONG_FOREIGN))) \
 	  $(if $(filter-out undefined file,$(origin FOREIGN)),,$(TESTS)) \

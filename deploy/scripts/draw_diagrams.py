@@ -4,10 +4,6 @@ Mermaid runs in the installed Chromium. Mermaid is downloaded from npm in a fixe
 site needs neither Chromium nor npm.
 """
 
-import base64
-import hashlib
-import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -16,13 +12,12 @@ from typing import Final
 
 from playwright.sync_api import Page, sync_playwright
 
-from deploy.scripts.chromium import find_chromium
+from deploy.scripts.browsers import MissingBrowser, find_browser
+from deploy.scripts.pinned import CannotFetch, Pinned, npm_package
 from deploy.scripts.site_diagrams import DRAWINGS, SCHEMES, Diagram, diagrams_of_site
 from rocketmq_broker.stop_signals import until_interrupted
 
-MERMAID: Final = "@mermaid-js/tiny@12.0.0"
-CHECKSUM: Final = "ZW9YXy+3tSLPscBT+NnQO0K0qYH7BGES5nExl6Snoygey7xd2N0cO7Nq30N5k/u7gIeYoCrldyVy+VTCMWrNDQ=="
-"""The SHA-512 checksum of the npm package, in Base64 as npm publishes it."""
+MERMAID: Final = Pinned("@mermaid-js/tiny", "12.0.0", "94f4bea4d69ae2766d6d29cd3321c9ed6be8c640852c57ef89d4f9999ada9783")
 _SCRIPT: Final = "package/dist/mermaid.tiny.js"
 _THEMES: Final = {"light": "neutral", "dark": "dark"}
 _FONTS: Final = "Verdana, DejaVu Sans, sans-serif"
@@ -41,13 +36,14 @@ _DRAW: Final = """async ([text, theme, fonts]) => {
 
 def main() -> None:
     """Draws all diagrams, and removes drawings that no page uses."""
-    browser = find_chromium()
-    if browser is None or shutil.which("npm") is None:
-        sys.exit("diagrams are drawn by Mermaid in Chromium: apt-get install chromium npm")
+    try:
+        browser, mermaid = find_browser("chromium"), _mermaid()
+    except (MissingBrowser, CannotFetch) as error:
+        sys.exit(f"diagrams are drawn by Mermaid in Chromium: {error}")
     diagrams = diagrams_of_site()
     with sync_playwright() as playwright:
         page = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"]).new_page()
-        page.add_script_tag(content=_mermaid())
+        page.add_script_tag(content=mermaid)
         drawings = {diagram.drawing(scheme): _drawn(page, diagram, scheme) for diagram in diagrams for scheme in SCHEMES}
     DRAWINGS.mkdir(exist_ok=True)
     for file in DRAWINGS.glob("*.svg"):
@@ -63,17 +59,11 @@ def _drawn(page: Page, diagram: Diagram, scheme: str) -> str:
 
 
 def _mermaid() -> str:
-    """Downloads the npm package of Mermaid, verifies its checksum, and returns Mermaid's script."""
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["npm", "pack", "--silent", MERMAID], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        [package] = Path(folder).glob("*.tgz")
-        checksum = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
-        if checksum != CHECKSUM:
-            sys.exit(f"wrong SHA-512 of {MERMAID} from npm: {checksum}, expected {CHECKSUM}")
-        with tarfile.open(package) as archive:
-            script = archive.extractfile(_SCRIPT)
-            assert script is not None
-            return script.read().decode()
+    """Returns the script of Mermaid's npm package. Raises CannotFetch."""
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(npm_package(MERMAID, Path(folder))) as archive:
+        script = archive.extractfile(_SCRIPT)
+        assert script is not None
+        return script.read().decode()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ import path from "node:path";
 const [pyodide, ...folders] = process.argv.slice(2).map((folder) => path.resolve(folder));
 try {
   const {loadPyodide} = await import(path.join(pyodide, "pyodide.mjs"));
-  const python = await loadPyodide({indexURL: pyodide + path.sep, stdout: (line) => fs.writeSync(1, line + "\n"), stderr: () => {}});
+  // Bytecode without columns is smaller. Tracebacks show them with the line of the source, which the page does not have.
+  const env = {PYTHONNODEBUGRANGES: "1"};
+  const python = await loadPyodide({indexURL: pyodide + path.sep, env, stdout: (line) => fs.writeSync(1, line + "\n"), stderr: () => {}});
   folders.forEach((folder, position) => {
     python.FS.mkdir(`/${position}`);
     python.FS.mount(python.FS.filesystems.NODEFS, {root: folder}, `/${position}`);

@@ -10,7 +10,6 @@ read.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import re
 import shutil
@@ -19,12 +18,12 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Final
 
+from deploy.scripts.pinned import CannotFetch, Pinned, fetched, locked_versions, npm_package
 from rocketmq_broker.stop_signals import until_interrupted
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -39,15 +38,6 @@ class CannotBuildPlay(Exception):
     """Raised if the page's files cannot be built. The error message contains the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pinned:
-    """A package with a fixed version, and the SHA-256 checksum of its file in the registry."""
-
-    name: str
-    version: str
-    sha256: str
-
-
 PYODIDE: Final = Pinned("pyodide", "314.0.7", "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0")
 WHEELS: Final = (
     Pinned("msgspec", "0.22.0", "a66b1766311e42371e509c996c3933b161c7ae0eabdf361af5316dec197e1022"),
@@ -57,10 +47,10 @@ WHEELS: Final = (
 """The compiled packages. Each has the version of requirements.lock, so that the page and the tests run the same code."""
 BLOCKED: Final = ("isal", "greenlet", "pygments")
 """Packages that the page does without: the code that imports them has something else to use."""
-_PLAIN: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide-lock.json", "python_stdlib.zip")
-"""The files of the npm package that the page loads as they are."""
-_COMPRESSED: Final = {"pyodide.asm.wasm": "pyodide.asm.wasm.bin"}
-"""The file that the page loads compressed with gzip, since not every host compresses it. Hosts do not unpack it by its name."""
+_PYODIDE: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
+"""The files of the npm package that a Pyodide needs."""
+_PLAIN: Final = "pyodide.mjs"
+"""The file that the page loads as it is. All others it loads compressed, because not every host compresses them."""
 SOURCES: Final = (ROOT / "broker", ROOT / "packages" / "commitlog", ROOT)
 """The folders of this checkout that contain packages, the innermost first."""
 _CONSOLE: Final = ROOT / "broker" / "rocketmq_broker" / "admin" / "console" / "static" / "console.css"
@@ -86,8 +76,9 @@ for words in plays:
         call(do="record", offset=0)
     for language in ("en", "zh"):
         call(do="rounds", language=language)
-        call(do="state", language=language)
         call(do="replay", language=language)
+        for order in call(do="state", language=language)["orders"]:
+            call(do="diagram", word=order["order_id"], language=language)
     call(do="test")
 print(json.dumps(opened + [module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)]))
 """
@@ -97,10 +88,11 @@ print(json.dumps(opened + [module.__file__ for module in sys.modules.values() if
 _COMPILE: Final = """
 import pathlib, py_compile
 
-for file in pathlib.Path("/0").rglob("*.py"):
-    if not {"migrations", "anyio"} & set(file.parts):
-        name = "/play-modules/" + str(file.relative_to("/0"))
-        py_compile.compile(file, f"{file}c", name, doraise=True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+for folder, name in zip(folders, ("/play-modules", "/lib/python314.zip")):
+    for file in pathlib.Path(folder).rglob("*.py"):
+        if not {"migrations", "anyio"} & set(file.parts):
+            shown, mode = f"{name}/{file.relative_to(folder)}", py_compile.PycInvalidationMode.UNCHECKED_HASH
+            py_compile.compile(file, f"{file}c", shown, doraise=True, invalidation_mode=mode)
 """
 """Compiles each module, because a page takes seconds for it. Alembic reads the sources of migrations, and AnyIO its own."""
 
@@ -113,32 +105,38 @@ def main(arguments: list[str]) -> None:
     try:
         [folder] = arguments or [str(ROOT / "build" / "site" / "play")]
         print(build(Path(folder)))
-    except CannotBuildPlay as error:
+    except (CannotFetch, CannotBuildPlay) as error:
         sys.exit(f"docs/play cannot be built: {error}")
 
 
 def build(folder: Path) -> str:
     """Writes the page's files to the sub-folder `runtime`, and their licenses to the sub-folder `licenses`.
 
-    Returns a line with the number and the size of the files. Raises CannotBuildPlay.
+    Returns a line with the number and the size of the files. Raises CannotFetch or CannotBuildPlay.
     """
+    if moved := moved_wheels(locked_versions(LOCK)):
+        raise CannotBuildPlay("; ".join(moved))
     tarball, wheels = pyodide_tarball(), {pinned.name: wheel_of(pinned) for pinned in WHEELS}
     runtime, licenses = folder / "runtime", folder / "licenses"
     for emptied in (runtime, licenses):
         shutil.rmtree(emptied, ignore_errors=True)
         emptied.mkdir(parents=True)
-    unpack_runtime(tarball, runtime)
     with tempfile.TemporaryDirectory(prefix="play-") as work:
-        pyodide, unpacked, staged = (Path(work, name) for name in ("pyodide", "wheels", "staged"))
+        pyodide, unpacked, staged, library = (Path(work, name) for name in ("pyodide", "wheels", "staged", "library"))
         unpack_pyodide(tarball, pyodide)
         for wheel in wheels.values():
             zipfile.ZipFile(wheel).extractall(unpacked)
         used = traced_files(pyodide, unpacked)
-        stage_modules(staged, used, unpacked)
-        run_in_node(_COMPILE, pyodide, [staged])
-        pack(staged, runtime / "modules.zip")
+        owners = distributions_of(used)
+        stage_modules(staged, used, unpacked, owners)
+        zipfile.ZipFile(pyodide / "python_stdlib.zip").extractall(library)
+        run_in_node(_COMPILE, pyodide, [staged, library])
+        pack(staged, pyodide / "modules.zip")
+        pack(library, pyodide / "python_stdlib.zip")
+        for file in sorted(pyodide.iterdir()):
+            write_runtime(file, runtime)
     shutil.copyfile(_CONSOLE, runtime / "console.css")
-    write_licenses(licenses, used, wheels)
+    write_licenses(licenses, owners, wheels)
     sizes = {file.name: file.stat().st_size for file in sorted(runtime.iterdir()) if file.suffix != ".css"}
     (runtime / "manifest.json").write_text(json.dumps({"bytes": sum(sizes.values()), "files": sizes}, indent=1))
     return f"{folder}: {len(used)} files in use, {sum(sizes.values()) / 1e6:.1f} MB to load"
@@ -148,50 +146,25 @@ def build(folder: Path) -> str:
 
 
 def pyodide_tarball() -> Path:
-    """Returns the path of Pyodide's npm package. Downloads the package if it is not cached. Raises CannotBuildPlay."""
-    file = CACHE / f"pyodide-{PYODIDE.version}.tgz"
-    command = ["npm", "pack", "--silent", f"{PYODIDE.name}@{PYODIDE.version}"]
-    return _fetched(PYODIDE, file, lambda: _run(command, CACHE))
+    """Returns the path of Pyodide's npm package. Downloads the package if it is not cached. Raises CannotFetch."""
+    return npm_package(PYODIDE, CACHE)
 
 
 def wheel_of(pinned: Pinned) -> Path:
     """Returns the path of a compiled package's wheel for the page's Python. Downloads the wheel if it is not cached.
 
-    Raises CannotBuildPlay.
+    Raises CannotFetch.
     """
     tag = f"cp{PYTHON.replace('.', '')}"
-    file = CACHE / f"{pinned.name.replace('-', '_')}-{pinned.version}-{tag}-{tag}-{ABI}.whl"
     command = [
         sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:",
         "--platform", ABI, "--python-version", PYTHON, "--implementation", "cp", "--abi", tag, f"{pinned.name}=={pinned.version}",
     ]  # fmt: skip
-    return _fetched(pinned, file, lambda: _run(command, CACHE))
+    return fetched(pinned, CACHE / f"{pinned.name.replace('-', '_')}-{pinned.version}-{tag}-{tag}-{ABI}.whl", command)
 
 
-def _fetched(pinned: Pinned, file: Path, fetch: Callable[[], None]) -> Path:
-    if not file.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        fetch()
-    if not file.exists():
-        raise CannotBuildPlay(f"the download of {pinned.name} {pinned.version} did not create the file {file.name}")
-    found = hashlib.sha256(file.read_bytes()).hexdigest()
-    if found != pinned.sha256:
-        file.unlink()
-        raise CannotBuildPlay(f"{file.name} has the SHA-256 checksum {found}, not {pinned.sha256}")
-    return file
-
-
-def _run(command: list[str], folder: Path) -> None:
-    if shutil.which(command[0]) is None:
-        raise CannotBuildPlay(f"{command[0]} is missing: apt-get install {command[0]}")
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    if done.returncode:
-        raise CannotBuildPlay(f"{' '.join(command)} failed: {(done.stderr or done.stdout).strip()}")
-
-
-def moved_wheels(lock: str) -> list[str]:
-    """Returns a sentence about each compiled package whose version in requirements.lock differs from the page's wheel."""
-    locked = dict(re.findall(r"^([a-z0-9._-]+)==(\S+)", lock, re.MULTILINE))
+def moved_wheels(locked: Mapping[str, str]) -> list[str]:
+    """Returns a sentence about each compiled package whose locked version differs from that of the page's wheel."""
     return [
         f"{pinned.name} is {locked.get(pinned.name)} in requirements.lock: docs/play needs its wheel for {ABI} "
         f"in deploy/scripts/site_play.py, which has {pinned.version}"
@@ -207,22 +180,19 @@ def unpack_pyodide(tarball: Path, folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(tarball) as package:
-        for name in (*_PLAIN, *_COMPRESSED):
+        for name in _PYODIDE:
             member = package.extractfile(f"package/{name}")
             if member is None:
                 raise CannotBuildPlay(f"{tarball.name} has no file {name}")
             (folder / name).write_bytes(member.read())
 
 
-def unpack_runtime(tarball: Path, folder: Path) -> None:
-    """Extracts from the npm package the files that the page loads. Writes them to `folder`, partly compressed with gzip.
-
-    Raises CannotBuildPlay.
-    """
-    unpack_pyodide(tarball, folder)
-    for name, compressed in _COMPRESSED.items():
-        (folder / compressed).write_bytes(gzip.compress((folder / name).read_bytes(), mtime=0))
-        (folder / name).unlink()
+def write_runtime(file: Path, folder: Path) -> None:
+    """Writes a file to `folder` as the page loads it. Compressed files have a name that keeps hosts from unpacking them."""
+    if file.name == _PLAIN:
+        shutil.copyfile(file, folder / file.name)
+    else:
+        (folder / f"{file.name}.bin").write_bytes(gzip.compress(file.read_bytes(), mtime=0))
 
 
 # What comes from the checkout and .venv
@@ -271,17 +241,17 @@ def used_files(read: Iterable[str], folders: Sequence[Path]) -> dict[str, Path]:
     return found
 
 
-def stage_modules(folder: Path, used: Mapping[str, Path], wheels: Path) -> None:
+def stage_modules(folder: Path, used: Mapping[str, Path], wheels: Path, owners: Iterable[Distribution]) -> None:
     """Copies the used modules and the content of the wheels to `folder`.
 
-    Also copies the metadata in which packages look up their versions.
+    Also copies the metadata of the owning distributions, in which packages look up their versions.
     """
     for file in wheels.rglob("*"):
         if file.suffix in (".py", ".so") or file.name == "METADATA":
             _keep(folder / file.relative_to(wheels), file.read_bytes())
     for name, file in used.items():
         _keep(folder / name, file.read_bytes())
-    for distribution in distributions_of(used):
+    for distribution in owners:
         metadata = folder / f"{distribution.name.replace('-', '_')}-{distribution.version}.dist-info"
         _keep(metadata / "METADATA", (distribution.read_text("METADATA") or "").partition("\n\n")[0].encode())
         if entry_points := distribution.read_text("entry_points.txt"):
@@ -289,13 +259,14 @@ def stage_modules(folder: Path, used: Mapping[str, Path], wheels: Path) -> None:
 
 
 def pack(staged: Path, archive: Path) -> None:
-    """Writes the staged files to a reproducible archive. Leaves out source files that have a bytecode file."""
+    """Writes the staged files to a reproducible archive. Leaves out source files that have a bytecode file.
+
+    The archive stores the files, because it is compressed as a whole: what many modules contain is then compressed once.
+    """
     names = {file.relative_to(staged).as_posix() for file in staged.rglob("*") if file.is_file()}
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as written:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as written:
         for name in sorted(names - {compiled.removesuffix("c") for compiled in names if compiled.endswith(".pyc")}):
-            entry = zipfile.ZipInfo(name, _IN_1980)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            written.writestr(entry, (staged / name).read_bytes(), compresslevel=9)
+            written.writestr(zipfile.ZipInfo(name, _IN_1980), (staged / name).read_bytes())
 
 
 def distributions_of(used: Mapping[str, Path]) -> list[Distribution]:
@@ -312,7 +283,7 @@ def distributions_of(used: Mapping[str, Path]) -> list[Distribution]:
 # Licenses
 
 
-def write_licenses(folder: Path, used: Mapping[str, Path], wheels: Mapping[str, Path]) -> None:
+def write_licenses(folder: Path, owners: Iterable[Distribution], wheels: Mapping[str, Path]) -> None:
     """Writes the licenses of everything that the page loads, and NOTICE.txt, which lists them."""
     lines = [
         "What the page loads beside this project (Apache-2.0), and where its source is:", "",
@@ -325,7 +296,7 @@ def write_licenses(folder: Path, used: Mapping[str, Path], wheels: Mapping[str, 
             for member in packed.namelist():
                 if "/licenses/" in member:
                     _keep(folder / name / Path(member).name, packed.read(member))
-    named = {distribution.name: distribution for distribution in distributions_of(used)}
+    named = {distribution.name: distribution for distribution in owners}
     named |= {distribution.name: distribution for distribution in distributions() if distribution.name in wheels}
     for name, distribution in sorted(named.items(), key=lambda item: item[0].lower()):
         lines.append(f"{name} {distribution.version}: {_license_name(distribution)}, https://pypi.org/project/{name}/")

@@ -5,6 +5,7 @@
   const language = document.documentElement.lang;
   const words = WORDS[language];
   const SILENCE_S = 30;
+  const MAX_SHOWN = 28;
   const COMMAND = "make site\n.venv/bin/python -m http.server --bind 127.0.0.1 --directory build/site 8000";
   const TABLES = ["orders", "credits", "balances", "inbox", "pending", "log", "queues"];
   const byId = (id) => document.getElementById(id);
@@ -304,7 +305,7 @@
   function drawButton(button) {
     const drawn = document.querySelector(`button[data-button="${button.name}"]`);
     if (!drawn) return;
-    drawn.textContent = button.label + (button.is_on ? ` (${words.on})` : "");
+    drawn.textContent = button.is_on ? words.on(button.label) : button.label;
     drawn.classList.toggle("is-on", Boolean(button.is_on));
     // Not "disabled": the button that was pressed keeps the keyboard's focus.
     if (button.is_enabled) drawn.removeAttribute("aria-disabled");
@@ -348,23 +349,40 @@
     const keys = [...new Set(rows.flatMap(Object.keys))];
     const isNumber = (key) => rows.every((row) => row[key] === null || typeof row[key] === "number");
     const cell = (row, key) => {
-      const content = name === "log" && key === "offset" ? element("button", {
-        type: "button", class: "quiet", "aria-label": words.openRecord(row.offset), onclick: () => openRecord(row.offset),
-      }, String(row.offset)) : shown(row[key]);
-      return element("td", {title: typeof content === "string" && content.length > 20 ? content : null, class: isNumber(key) ? "number" : key === "body" ? "id" : "", "data-label": words.columns[key] ?? key}, content);
+      const [open, label] = OPENS[name]?.[key] ?? [];
+      const text = shown(row[key]);
+      const content = open ? element("button", {
+        type: "button", class: "quiet", "aria-label": label(row[key]), onclick: () => open(row[key]),
+      }, text) : text;
+      return element("td", {title: text.length > MAX_SHOWN ? text : null, class: isNumber(key) ? "number" : key === "body" ? "id" : "", "data-label": words.columns[key] ?? key}, content);
     };
     return element("div", {class: "scroll", tabindex: "0", role: "group", "aria-labelledby": `title-${name}`}, element("table", {class: "stacked"},
       element("thead", {}, element("tr", {}, ...keys.map((key) => element("th", {class: isNumber(key) ? "number" : ""}, words.columns[key] ?? key)))),
       element("tbody", {}, ...rows.map((row) => element("tr", {}, ...keys.map((key) => cell(row, key)))))));
   }
 
+  // What a click in a table opens
+
+  function look(looking) {
+    queue = queue.then(looking).catch((error) => { if (!(error instanceof Stopped)) byId("status").textContent = error.message; });
+  }
+
   function openRecord(offset) {
-    queue = queue.then(async () => {
+    look(async () => {
       session.record = await result({do: "record", offset});
       drawRecord();
       byId("record").querySelector("h3").focus();
-    }).catch((error) => { if (!(error instanceof Stopped)) byId("status").textContent = error.message; });
+    });
   }
+
+  function openDiagram(order) {
+    look(async () => {
+      drawDiagram(await result({do: "diagram", word: order, language}));
+      byId("status").textContent = words.diagramOf(order);
+    });
+  }
+
+  const OPENS = {log: {offset: [openRecord, words.openRecord]}, orders: {order_id: [openDiagram, words.openDiagram]}};
 
   function drawRecord() {
     const {record} = session;
@@ -379,7 +397,7 @@
       element("td", {class: "text id"}, field.hex), element("td", {class: "text id"}, shown(field.value))));
     return byId("record").replaceChildren(
       element("h3", {tabindex: "-1"}, `${words.panels.record} ${record.offset}`), close,
-      element("div", {class: "scroll", tabindex: "0", role: "group", "aria-label": words.panels.record}, element("table", {class: "hex"},
+      element("div", {class: "scroll", tabindex: "0", role: "group", "aria-label": words.panels.record}, element("table", {class: "hex stacked"},
         element("thead", {}, element("tr", {}, ...["name", "begin", "hex", "value"].map((key) => element("th", {}, words.columns[key])))),
         element("tbody", {}, ...rows))));
   }
@@ -397,10 +415,10 @@
   }
 
   function showTest() {
-    queue = queue.then(async () => {
+    look(async () => {
       const source = await result({do: "test"});
       byId("test").replaceChildren(element("pre", {class: "body", tabindex: "0", "aria-label": words.test}, source), copyButton(words.copyTest, () => source));
-    }).catch((error) => { if (!(error instanceof Stopped)) byId("status").textContent = error.message; });
+    });
   }
 
   function drawRounds() {

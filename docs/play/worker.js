@@ -1,7 +1,7 @@
 // Runs Python in a Web Worker: the page sends {id, call}, the worker answers {id, answer}. Both are what demo.play.entry documents.
 "use strict";
 
-const COMPRESSED = "pyodide.asm.wasm";
+const TYPES = {"pyodide.asm.mjs": "text/javascript", "pyodide.asm.wasm": "application/wasm"};
 const SITE = "/play-modules";
 const runtime = new URL("runtime/", self.location.href);
 const fetched = self.fetch.bind(self);
@@ -25,26 +25,31 @@ async function opened(url) {
   return answer;
 }
 
-// Pyodide asks for its files by fetch. One is compressed, and all are counted.
+// Pyodide asks for its files by fetch. They are compressed, and counted.
 self.fetch = async (address, options) => {
   const url = new URL(typeof address === "string" ? address : address.url ?? address, runtime);
   if (!url.href.startsWith(runtime.href)) return fetched(address, options);
-  if (!url.pathname.endsWith(COMPRESSED)) {
-    const answer = await opened(url);
-    return new Response(counted(answer.body), {headers: answer.headers});
-  }
-  const packed = await opened(new URL(`${COMPRESSED}.bin`, runtime));
+  const packed = await opened(new URL(`${url.href}.bin`));
   const stream = counted(packed.body).pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream, {headers: {"Content-Type": "application/wasm"}});
+  const type = TYPES[url.pathname.split("/").pop()];
+  return new Response(stream, {headers: type ? {"Content-Type": type} : {}});
 };
 
+const file = (name) => self.fetch(new URL(name, runtime));
+
+// An import is no fetch: what is compressed is imported from a blob.
+async function imported(name) {
+  const address = URL.createObjectURL(await (await file(name)).blob());
+  return import(address).finally(() => URL.revokeObjectURL(address));
+}
+
 async function loaded() {
-  const {loadPyodide} = await import(new URL("pyodide.mjs", runtime).href);
-  return loadPyodide({indexURL: runtime.href, lockFileURL: new URL("pyodide-lock.json", runtime).href});
+  const [{loadPyodide}, module] = await Promise.all([import(new URL("pyodide.mjs", runtime).href), imported("pyodide.asm.mjs")]);
+  return loadPyodide({indexURL: runtime.href, createPyodideModule: module.default});
 }
 
 async function start() {
-  const archive = self.fetch(new URL("modules.zip", runtime).href).then((answer) => answer.arrayBuffer());
+  const archive = file("modules.zip").then((answer) => answer.arrayBuffer());
   const [modules, python] = await Promise.all([archive, loaded()]);
   self.postMessage({progress: {stage: "python"}});
   python.unpackArchive(modules, "zip", {extractDir: SITE});

@@ -1,17 +1,20 @@
-"""Runs Debian's Chromium in headless mode with Playwright."""
+"""Runs Debian's Chromium and Firefox in headless mode with Playwright."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
-from deploy.scripts.chromium import find_chromium
+from deploy.scripts.browsers import MissingBrowser, find_browser
 
 PATIENCE_MS: Final = 60_000
 RUN_MS: Final = 240_000
@@ -20,17 +23,50 @@ DESKTOP: Final = {"width": 1100, "height": 720}
 PHONE: Final = {"width": 390, "height": 844}
 
 
+_RELAY: Final = Path(__file__).with_name("firefox.py")
+
+
+def program_of(kind: str) -> str:
+    """Returns the path of "chromium" or "firefox". Skips the test if the browser is not installed."""
+    try:
+        return find_browser(kind)
+    except MissingBrowser as error:
+        pytest.skip(str(error))
+
+
+@contextmanager
+def browsers() -> Iterator[Callable[[str], Browser]]:
+    """Yields a function that returns "chromium" or "firefox", started once. It skips the test if the browser is not installed."""
+    expect.set_options(timeout=PATIENCE_MS)
+    started: dict[str, Browser] = {}
+
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory(prefix="browsers-") as folder:
+
+        def browser(kind: str) -> Browser:
+            if kind not in started:
+                started[kind] = _launched(playwright, kind, program_of(kind), Path(folder))
+            return started[kind]
+
+        yield browser
+        for running in started.values():
+            running.close()
+
+
+def _launched(playwright: Playwright, kind: str, program: str, folder: Path) -> Browser:
+    if kind == "chromium":
+        return playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+    relayed = folder / kind
+    relayed.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, str(_RELAY), program])} "$@"\n')
+    relayed.chmod(0o755)
+    # Playwright drives an installed Firefox, and not a Firefox of its own, only with this channel.
+    return playwright.firefox.launch(executable_path=relayed, channel="moz-firefox")
+
+
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Yields the browser. Skips the test if the machine has no Chromium."""
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no chromium program: apt-get install chromium")
-    expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
+    with browsers() as browser:
+        yield browser("chromium")
 
 
 class Window:

@@ -6,27 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from deploy.scripts.chromium import find_chromium
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
 from pipelines.reporting.page.page import write_page
+from tests.foreign.browser.browser import program_of
 from tests.unit.pipelines.page.rows import AS_OF_MS, MINUTE_MS, matched, outcome, row
 
-BROWSER = find_chromium()
 HOSTILE = "<script>document.title = 'taken over'</script>"
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(BROWSER is None, reason="no chromium on the PATH: apt-get install chromium"),
 ]
 
 
 def browse(page: Path, *arguments: str) -> str:
     profile = page.with_name("profile")
     command = [
-        str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}",
-        *arguments, page.as_uri(),
+        program_of("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        f"--user-data-dir={profile}", *arguments, page.as_uri(),
     ]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=240).stdout
 

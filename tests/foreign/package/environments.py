@@ -1,7 +1,6 @@
 """Empty environments to install the wheel into, the interpreters of this machine, and interpreters that a script installs."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 
 from demo.processes import PROJECT_ROOT
 from deploy.scripts.build_wheels import pythons, run
+from deploy.scripts.pinned import locked_versions
 from tests.one_at_a_time import one_at_a_time
 
 
@@ -33,13 +33,8 @@ def unhashed(lock: Path, folder: Path) -> Path:
 
     With hashes in the file, pip would require a hash of our wheel too.
     """
-    (folder / "constraints.txt").write_text("\n".join(map("".join, locked_versions(lock).items())))
+    (folder / "constraints.txt").write_text("\n".join(map("==".join, locked_versions(lock).items())))
     return folder / "constraints.txt"
-
-
-def locked_versions(lock: Path) -> dict[str, str]:
-    """Returns the version of each library in the lock, as `==VERSION`."""
-    return dict(re.findall(r"^([\w.-]+)(?:\[[\w,.-]+\])?(==\S+)", lock.read_text(), re.MULTILINE))
 
 
 def set_up(script: Path, *arguments: str | Path) -> str:

@@ -13,7 +13,8 @@ from typing import Any, Final, TypeVar
 import pytest
 
 from demo.processes import PROJECT_ROOT
-from tests.foreign.package.environments import locked_versions, set_up
+from deploy.scripts.pinned import locked_versions
+from tests.foreign.package.environments import set_up
 
 SETUP: Final = Path(__file__).with_name("windows-python")
 PROGRAMS: Final = Path(__file__).with_name("programs")
@@ -125,7 +126,7 @@ def wine_services() -> Iterator[None]:
 def windows() -> Iterator[Windows]:
     """Yields a runner of programs. Skips the test if Wine or CPython for Windows is not available."""
     versions = locked_versions(PROJECT_ROOT / "requirements.lock")
-    set_up(SETUP, FOLDER, *(f"{name}{versions[name]}" for name in (*BROKER, *DATABASES, *TOOLS)))
+    set_up(SETUP, FOLDER, *(f"{name}=={versions[name]}" for name in (*BROKER, *DATABASES, *TOOLS)))
     with wine_services():
         yield Windows(FOLDER / "python")
 

@@ -3,16 +3,16 @@
 import zipfile
 from pathlib import Path
 
+from deploy.scripts.pinned import locked_versions
 from deploy.scripts.site_play import LOCK, WHEELS, moved_wheels, pack, stage_modules, used_files
 
 
 def test_the_wheels_of_the_page_have_the_versions_of_the_lock() -> None:
-    assert moved_wheels(LOCK.read_text()) == []
+    assert moved_wheels(locked_versions(LOCK)) == []
 
 
 def test_a_version_that_moved_is_named_with_the_wheel_that_is_missing() -> None:
-    lock = "".join(f"{pinned.name}=={pinned.version}\n" for pinned in WHEELS).replace("msgspec==0.22.0", "msgspec==0.23.0")
-    [sentence] = moved_wheels(lock)
+    [sentence] = moved_wheels({pinned.name: pinned.version for pinned in WHEELS} | {"msgspec": "0.23.0"})
     assert sentence.startswith("msgspec is 0.23.0 in requirements.lock: docs/play needs its wheel for pyemscripten_2026_0_wasm32")
 
 
@@ -43,7 +43,7 @@ def test_the_archive_has_bytecode_in_place_of_sources_and_is_the_same_each_time(
     for name in ("core.so", "core.pyi"):
         (wheels / name).touch()
     source.write_text("ANSWER = 42\n")
-    stage_modules(staged, {"shop/page.py": source, "shop/migrations/env.py": source}, wheels)
+    stage_modules(staged, {"shop/page.py": source, "shop/migrations/env.py": source}, wheels, [])
     (staged / "shop" / "page.pyc").touch()
     archives = [tmp_path / "first.zip", tmp_path / "second.zip"]
     for archive in archives:

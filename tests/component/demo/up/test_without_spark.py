@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from deploy.scripts.pinned import locked_versions
+
 ROOT = Path(__file__).resolve().parents[4]
 WITHOUT_SPARK = """
 import importlib, sys
@@ -27,8 +29,7 @@ def left_out() -> set[str]:
 
 
 def test_what_is_left_out_is_in_the_lock_of_the_demo() -> None:
-    locked = re.findall(r"^([a-z0-9-]+)==", (ROOT / "deploy" / "docker" / "demo.lock").read_text(), re.MULTILINE)
-    assert {"pyspark", "pyarrow"} <= left_out() <= set(locked)
+    assert {"pyspark", "pyarrow"} <= left_out() <= locked_versions(ROOT / "deploy" / "docker" / "demo.lock").keys()
 
 
 PROGRAMS = """demo.up.__main__ order_service.entrypoints.process credit_service.entrypoints.process credit_service.worker.process
