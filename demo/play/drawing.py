@@ -25,8 +25,10 @@ T = TypeVar("T")
 
 LANES: Final = (PRODUCER_GROUP, BROKER, CONSUMER)
 """The participants of a diagram from left to right. The databases would make it too wide for a phone: their steps are loops."""
-LANE_WIDTH: Final = 124
+LANE_WIDTH: Final = 120
 """The distance of two life lines in pixels. On a screen of 390 pixels the diagram is legible."""
+REPLAYED_LANE_WIDTH: Final = 140
+"""The distance of two life lines in pixels, where labels end with an order's name."""
 
 
 class InspectedBroker:
@@ -89,7 +91,7 @@ def replayed(history: str, language: str) -> dict[str, str]:
     An empty `history` is the first one. Links to histories are addresses of the page, such as `#replay=immunity`.
     """
     try:
-        facts = check_replayed(history)
+        facts = check_replayed(history, lane_width=REPLAYED_LANE_WIDTH)
     except Refused as error:
         raise CannotPress(str(error)) from None
     html = pages().in_language(language, "check_replayed.html", facts=facts, url=lambda path, history: f"#replay={history}")

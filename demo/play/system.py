@@ -14,10 +14,8 @@ from sqlalchemy import Engine
 
 from credit_service.adapters.ledger import CONSUMER
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
-from demo.play.credit_side import CreditSide
 from demo.play.drawing import answered, diagram_of, requests_to
-from demo.play.order_side import OrderSide
-from demo.play.side import CREDIT_SERVICE, SessionEvent, Step, Surroundings, Tables
+from demo.play.services import CREDIT_SERVICE, CreditSide, DrawnStep, OrderSide, SessionEvent, Surroundings, Tables
 from demo.play.verdict import SessionVerdict, judged
 from demo.play.witness import witnessed
 from demo.play.words import CannotPress
@@ -166,6 +164,6 @@ class PlayedSystem:
             engine.dispose()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _note(self, who: str, text: str, kind: str, step: Step | None = None) -> None:
+    def _note(self, who: str, text: str, kind: str, step: DrawnStep | None = None) -> None:
         position, at_s = len(self.rocketmq.journal.events), self.rocketmq.time.elapsed_s
         self.notes.append(SessionEvent(position, at_s, who, text, kind, step))

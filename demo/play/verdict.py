@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from demo.play.side import Tables
+from demo.play.services import Tables
 from demo.play.wording import translated
 from pipelines.judging.classes import CAUSES, CONSISTENT, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff

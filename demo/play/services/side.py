@@ -24,7 +24,7 @@ SHORT_ID: Final = 8
 """The number of characters of an order id that events show."""
 
 
-class Step(NamedTuple):
+class DrawnStep(NamedTuple):
     """An event as an arrow of the sequence diagram."""
 
     transaction_id: str
@@ -34,7 +34,7 @@ class Step(NamedTuple):
 class Note(Protocol):
     """Adds an event to the session."""
 
-    def __call__(self, who: str, text: str, kind: str, step: Step | None = None) -> None:
+    def __call__(self, who: str, text: str, kind: str, step: DrawnStep | None = None) -> None:
         """`who` is the part of the system, `text` the sentence. With `step` the event is also an arrow of a diagram."""
 
 
@@ -52,7 +52,7 @@ class SessionEvent:
     who: str
     text: str
     kind: str
-    step: Step | None = None
+    step: DrawnStep | None = None
     """The event's arrow in a diagram, if it has one."""
 
 

@@ -15,8 +15,8 @@ from sqlmodel import Session
 
 from credit_service.adapters.ledger import CONSUMER, Ledger
 from credit_service.service_layer.crediting import TAGS, Crediting, entry_of
-from demo.play.mistakes import credit_each_message, drop_unique_key
-from demo.play.side import CREDIT_SERVICE, PageClientLoop, Step, Surroundings, Tables, rows_of, short_id
+from demo.play.services.mistakes import credit_each_message, drop_unique_key
+from demo.play.services.side import CREDIT_SERVICE, DrawnStep, PageClientLoop, Surroundings, Tables, rows_of, short_id
 from order_messages import order_cancelled
 from order_messages.body import UnreadableBody
 from rocketmq_broker.admin.timeline.event import Arrow
@@ -27,7 +27,8 @@ from service_runtime.inbox.outbox import NotSent, OutboxDrain, SenderThread
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 _SEND_TIMEOUT_MS: Final = 3_000
-_SEND_AGAIN_S: Final = 1.0
+_SEND_AGAIN_S: Final = 10.0
+"""The pause after a refusal that the broker did not take. In production it is 1 s, which would fill the page with attempts."""
 
 
 class CreditSide:
@@ -108,7 +109,7 @@ class CreditSide:
         self._note(message, f"the credit of order {name} is refused: the ledger closes the order", "refused", "refused")
 
     def _send_refusals(self) -> None:
-        """Sends what is in the outbox. While the broker does not take it, tries again each second."""
+        """Sends what is in the outbox. While the broker does not take it, tries again."""
         if self._sender is None:
             return
         try:
@@ -117,5 +118,5 @@ class CreditSide:
             self._around.loop.call_later(_SEND_AGAIN_S, self._around.loop.call_outside, self._send_refusals)
 
     def _note(self, message: Message, text: str, label: str, kind: str = "credit") -> None:
-        step = Step(message.transaction_id or "", Arrow(CONSUMER, CONSUMER, label))
+        step = DrawnStep(message.transaction_id or "", Arrow(CONSUMER, CONSUMER, label))
         self._around.note(CREDIT_SERVICE, text, kind, step)

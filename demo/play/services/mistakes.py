@@ -11,7 +11,7 @@ from sqlmodel import Session
 from credit_service.adapters.ledger import entry_values
 from credit_service.adapters.tables import CreditDatabase
 from credit_service.service_layer.crediting import entry_of
-from demo.play.side import ORDER_SERVICE, PageClientLoop, ProcessDied, Surroundings, short_id
+from demo.play.services.side import ORDER_SERVICE, PageClientLoop, ProcessDied, Surroundings, short_id
 from order_messages.states import TransactionKind, TransactionState
 from order_service.adapters.local_transaction import insert_order
 from order_service.domain.order import Item, Order

@@ -10,9 +10,9 @@ from typing import Any, Final
 from flask import Flask
 from sqlalchemy import Engine
 
-from demo.play.compensating import PageCompensation
-from demo.play.mistakes import ForgetfulAnswers, send_inside
-from demo.play.side import ORDER_SERVICE, PageClientLoop, ProcessDied, Step, Surroundings, Tables, rows_of, short_id
+from demo.play.services.compensating import PageCompensation
+from demo.play.services.mistakes import ForgetfulAnswers, send_inside
+from demo.play.services.side import ORDER_SERVICE, DrawnStep, PageClientLoop, ProcessDied, Surroundings, Tables, rows_of, short_id
 from demo.play.words import CannotPress
 from order_service.adapters.order_broker import PRODUCER_GROUP, OrderBroker, compensation_consumer
 from order_service.adapters.order_store import SqlOrderStore
@@ -113,7 +113,7 @@ class OrderSide:
         """Returns the rows of the order database by table."""
         return {table: rows_of(self._engine, table) for table in ("orders", "order_items", "transactions")}
 
-    def note(self, text: str, kind: str, step: Step | None = None) -> None:
+    def note(self, text: str, kind: str, step: DrawnStep | None = None) -> None:
         """Adds an event of this service."""
         self._around.note(ORDER_SERVICE, text, kind, step)
 
@@ -196,8 +196,8 @@ def _short(message: Message) -> str:
     return short_id(next(iter(message.keys), "?"))
 
 
-def _step(message: Message, label: str) -> Step:
-    return Step(message.transaction_id or "", Arrow(PRODUCER_GROUP, PRODUCER_GROUP, label))
+def _step(message: Message, label: str) -> DrawnStep:
+    return DrawnStep(message.transaction_id or "", Arrow(PRODUCER_GROUP, PRODUCER_GROUP, label))
 
 
 def _detail(problem: Any) -> str:
