@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import Engine
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from credit_service.adapters.ledger import CONSUMER, Ledger
+from credit_service.adapters.tables import CreditRow
 from credit_service.service_layer.crediting import TAGS, Crediting, entry_of
 from demo.play.services.mistakes import credit_each_message, drop_unique_key
 from demo.play.services.side import CREDIT_SERVICE, DrawnStep, PageClientLoop, Surroundings, Tables, rows_of, short_id
-from order_messages import order_cancelled
 from order_messages.body import UnreadableBody
 from rocketmq_broker.admin.timeline.event import Arrow
 from rocketmq_broker.client import Message, MessageExt
@@ -88,7 +88,7 @@ class CreditSide:
     def _credit(self, session: Session, messages: Sequence[InboxMessage]) -> bool:
         if self.has_no_key:
             is_new = credit_each_message(session, messages, self._around.world.wall_ms())
-        elif self.refuses and any(message.topic != order_cancelled.TOPIC for message in messages):
+        elif self.refuses and any(_is_new(session, message) for message in messages):
             raise ParkMessage("a rule of the ledger refuses the credit")
         else:
             is_new = self._crediting.credit(session, messages)
@@ -120,3 +120,8 @@ class CreditSide:
     def _note(self, message: Message, text: str, label: str, kind: str = "credit") -> None:
         step = DrawnStep(message.transaction_id or "", Arrow(CONSUMER, CONSUMER, label))
         self._around.note(CREDIT_SERVICE, text, kind, step)
+
+
+def _is_new(session: Session, message: InboxMessage) -> bool:
+    """Returns whether the message is of an order that the ledger does not have. A rule refuses only a row that is inserted."""
+    return session.exec(select(CreditRow).where(col(CreditRow.order_id) == entry_of(message).order_id)).first() is None

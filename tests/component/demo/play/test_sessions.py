@@ -243,7 +243,16 @@ def test_a_credit_that_is_refused_cancels_its_order(session: PlaySession) -> Non
     assert senders == {"order service", "credit service"}
 
 
-def test_a_refusal_waits_for_the_order_service(session: PlaySession) -> None:
+def test_an_order_that_has_its_credit_is_not_refused_when_it_is_delivered_again(session: PlaySession) -> None:
+    session.play("place", "wait-6", "refuse-credit", "deliver-twice")
+    assert [order["state"] for order in session.state()["orders"]] == ["PLACED"]
+    assert not session.state()["inbox"]
+    session.play("place")
+    assert [order["state"] for order in session.state()["orders"]] == ["PLACED", "CANCELLED"]
+    assert session.verdict().is_consistent
+
+
+def test_a_credit_is_refused_after_a_check_back_has_committed_its_order(session: PlaySession) -> None:
     session.play("refuse-credit", "hold-checks", "die-before-commit", "place", "start-shop", "release-checks", "wait-6")
     assert [order["state"] for order in session.state()["orders"]] == ["CANCELLED"]
     session.play(
