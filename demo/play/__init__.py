@@ -1,5 +1,4 @@
-"""Runs the broker and the services in a web page, controlled by buttons.
+"""The real broker and the real services in a web page: a session of buttons, which any Python plays with the same bytes.
 
-The same seed and the same buttons produce the same bytes in Pyodide and in CPython. The package imports only
-modules that work in Pyodide: no threads, no sockets, no Spark.
+It imports only what Pyodide has: no threads, no sockets, no Spark.
 """

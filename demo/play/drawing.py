@@ -1,4 +1,4 @@
-"""Draws the sequence diagram of a transaction, and Apache's check() beside this broker's, with the console's code."""
+"""The sequence diagram of a transaction, and Apache's check() beside this broker's, both drawn by the console's code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar, cast
 
 from credit_service.adapters.ledger import CONSUMER
-from demo.play.texts import pages
+from demo.play.wording import pages
 from demo.play.words import CannotPress
 from order_service.adapters.order_broker import PRODUCER_GROUP
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
@@ -25,40 +25,39 @@ T = TypeVar("T")
 
 LANES: Final = (PRODUCER_GROUP, BROKER, CONSUMER)
 """The participants of a diagram from left to right. The databases would make it too wide for a phone: their steps are loops."""
-LANE_WIDTH: Final = 124
+LANE_WIDTH: Final = 120
 """The distance of two life lines in pixels. On a screen of 390 pixels the diagram is legible."""
+REPLAYED_LANE_WIDTH: Final = 140
+"""The distance of two life lines in pixels, where labels end with an order's name."""
 
 
 class InspectedBroker:
-    """Sends an operator's requests directly to the broker under test, without a connection.
-
-    The requests take no simulated time and do not change the broker's store.
-    """
+    """Sends an operator's requests to the broker under test without a connection. It takes no time, and changes no byte."""
 
     def __init__(self, inspection: Inspection) -> None:
-        """`inspection` gives access to the broker under test."""
+        """`inspection` asks the broker."""
         self._inspection = inspection
 
     async def invoke(
         self, address: str, code: int, header: CommandHeader | None, body: bytes = b"", *, timeout_ms: int
     ) -> RemotingCommand:
-        """Returns the broker's response to a request. Ignores `address`, `body` and `timeout_ms`."""
+        """Returns the broker's answer."""
         return self._inspection.ask(code, header)
 
 
 def requests_to(inspection: Inspection, address: str) -> BrokerRequests:
-    """Returns an object that sends an operator's requests to the broker under test."""
+    """Returns an operator's requests to the broker under test."""
     return BrokerRequests(cast(RemotingClient, InspectedBroker(inspection)), address)
 
 
 def answered(question: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine that never waits, and returns its result. Raises RuntimeError if the coroutine waits."""
+    """Returns the result of a coroutine that never waits."""
     try:
         question.send(None)
     except StopIteration as end:
         return cast(T, end.value)
     question.close()
-    raise RuntimeError("the coroutine waited for a response, but the broker must respond immediately")
+    raise RuntimeError("the broker did not answer immediately")
 
 
 def diagram_of(
@@ -92,7 +91,7 @@ def replayed(history: str, language: str) -> dict[str, str]:
     An empty `history` is the first one. Links to histories are addresses of the page, such as `#replay=immunity`.
     """
     try:
-        facts = check_replayed(history)
+        facts = check_replayed(history, lane_width=REPLAYED_LANE_WIDTH)
     except Refused as error:
         raise CannotPress(str(error)) from None
     html = pages().in_language(language, "check_replayed.html", facts=facts, url=lambda path, history: f"#replay={history}")

@@ -1,4 +1,4 @@
-"""The entry point for the page's web worker. Calls and their results are JSON texts."""
+"""The function that the page's worker calls. Requests and answers are JSON."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Page:
     """The session of one page, and the calls that the page makes."""
 
     def __init__(self) -> None:
-        """Creates a page without a session. Call `start` to start a session."""
+        """A page has no session before `start`."""
         self._session: PlaySession | None = None
 
     def start(self, seed: int) -> None:
-        """Starts a session. Ends the previous session, if there is one."""
+        """Starts a session, and ends the one before."""
         self.close()
         self._session = PlaySession(seed)
 
@@ -38,13 +38,13 @@ class Page:
         do        other members           result
         start     seed                    null
         press     button, arguments       null
-        play      words                   null; presses the buttons named by the words of a URL
-        state     language                the values that the page shows
+        play      words                   null; presses the buttons that the words of an address name
+        state     language                what the page shows
         record    offset                  the record's fields, with their bytes
         diagram   word, language          the diagram of one transaction, by its id or its order's id
-        test                              the source of a test that repeats the session
+        test                              the source of a test that does the same
         rounds    language                the guided rounds
-        replay    history, language       a history of check(), on Apache's broker and on this broker: name and HTML
+        replay    history, language       a history of check(), by Apache's broker and by this one: name and HTML
         """
         try:
             answer = {"result": self._result(json.loads(json_text))}
@@ -78,7 +78,7 @@ class Page:
             return session.diagram(str(call["word"]), language)
         if what == "test":
             return session.test()
-        raise CannotPress(f"unknown call {what!r}")
+        raise CannotPress(f"unknown call {what}")
 
 
 _page = Page()

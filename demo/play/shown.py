@@ -1,4 +1,4 @@
-"""Collects the state of a session as values for JSON."""
+"""What the page shows of a session, as values for JSON."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Final
 from credit_service.adapters.ledger import CONSUMER
 from demo.play.buttons import BUTTONS, DEFAULTS
 from demo.play.drawing import svg_of
-from demo.play.side import CREDIT_SERVICE, ORDER_SERVICE, Row, SessionEvent
+from demo.play.services import CREDIT_SERVICE, ORDER_SERVICE, Row, SessionEvent
 from demo.play.system import PlayedSystem
-from demo.play.texts import translated
+from demo.play.wording import translated
 from demo.play.words import Press, pressed_words
 from order_messages import credit_refused, order_cancelled
 from order_service.adapters.order_broker import PRODUCER_GROUP
@@ -38,7 +38,7 @@ _RARE_TOPICS: Final = (credit_refused.TOPIC, order_cancelled.TOPIC)
 
 
 def state_of(system: PlayedSystem, seed: int, pressed: Sequence[Press], language: str) -> Json:
-    """Returns the session's state in the given language. `pressed` contains the buttons pressed since the session's start."""
+    """Returns the state of a session in a language. `pressed` are the buttons that were pressed since its start."""
     rocketmq, log = system.rocketmq, system.log()
     inspection = rocketmq.inspection() if rocketmq.is_running else None
     orders, credits = system.orders.tables(), system.credits.tables()

@@ -1,4 +1,4 @@
-"""The broker and the services of a session, which run on one event loop."""
+"""The broker and the services of a session, in one event loop: what the buttons act on."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from sqlalchemy import Engine
 
 from credit_service.adapters.ledger import CONSUMER
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
-from demo.play.credit_side import CreditSide
 from demo.play.drawing import answered, diagram_of, requests_to
-from demo.play.order_side import OrderSide
-from demo.play.side import CREDIT_SERVICE, ServiceStep, SessionEvent, Surroundings, Tables
+from demo.play.services import CREDIT_SERVICE, CreditSide, DrawnStep, OrderSide, SessionEvent, Surroundings, Tables
 from demo.play.verdict import SessionVerdict, judged
 from demo.play.witness import witnessed
 from demo.play.words import CannotPress
@@ -42,13 +40,13 @@ _CONSUME_OFFSETS: Final = "config/consumerOffset.json"
 
 
 class PlayedSystem:
-    """A broker, an order service and a credit service. Their event loop runs only during `do`."""
+    """A broker, an order service and a credit service. They run only while `do` runs."""
 
     orders: OrderSide
     credits: CreditSide
 
     def __init__(self, seed: int) -> None:
-        """Starts the broker and the services. Call `close` at the end."""
+        """Starts broker and services. Call `close` at the end."""
         self.rocketmq = RocketMQ(seed=seed)
         self.is_apache = False
         """Whether the broker behaves like Apache's."""
@@ -63,14 +61,11 @@ class PlayedSystem:
         self._context.run(self._start)
 
     def do(self, action: Callable[[PlayedSystem], Coroutine[Any, Any, None] | None]) -> None:
-        """Calls the action, and runs the event loop until no more work is due at the current simulated time.
-
-        If the action returns a coroutine, the event loop runs it first.
-        """
+        """Calls the action, and returns when all work of this moment is done. A coroutine runs on the event loop."""
         self._context.run(self._do, action)
 
     def verdict(self, orders: Tables, credits: Tables, log: bytes) -> SessionVerdict:
-        """Compares these tables and the commit log by the rules of the reconciliation, and returns the verdict."""
+        """Returns the verdict of the reconciliation's rules on the present tables of both services and the commit log."""
         offsets = self.rocketmq.stored_file(_CONSUME_OFFSETS)
         return judged(orders, credits, log, offsets, self.rocketmq.time.wall_ns() // 1_000_000)
 
@@ -96,9 +91,9 @@ class PlayedSystem:
         return self._context.run(self._diagram_of, word)
 
     def deliver_again(self) -> None:
-        """Restarts the credit service after resetting its offsets at the broker, so that all messages are delivered again.
+        """Restarts the credit service without its offsets at the broker, so that all messages are delivered again.
 
-        Raises CannotPress if the broker has no offsets of the credit service.
+        Raises CannotPress if the broker has none.
         """
         requests = requests_to(self.rocketmq.inspection(), self.rocketmq.broker_addr)
         plan = answered(plan_reset(requests, CONSUMER, TOPIC, TO_THE_FIRST))
@@ -114,7 +109,7 @@ class PlayedSystem:
         )
 
     def close(self) -> None:
-        """Stops the broker and the services, and removes the databases."""
+        """Stops broker and services, and removes the databases."""
         self._context.run(self._close)
 
     # internals
@@ -169,6 +164,6 @@ class PlayedSystem:
             engine.dispose()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _note(self, who: str, text: str, kind: str, step: ServiceStep | None = None) -> None:
+    def _note(self, who: str, text: str, kind: str, step: DrawnStep | None = None) -> None:
         position, at_s = len(self.rocketmq.journal.events), self.rocketmq.time.elapsed_s
         self.notes.append(SessionEvent(position, at_s, who, text, kind, step))

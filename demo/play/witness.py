@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from credit_service.adapters.ledger import CONSUMER
-from demo.play.side import SessionEvent
+from demo.play.services import SessionEvent
 from order_messages import credit_refused
 from order_service.adapters.order_broker import PRODUCER_GROUP
 from rocketmq_broker.admin.timeline.event import BROKER, Arrow, Event
@@ -30,7 +30,7 @@ def witnessed(
 
     `begun_ms` is the time at which the history began, in milliseconds since the epoch.
     """
-    is_delivered = False
+    is_delivered, latest = False, ""
     for event in history:
         arrow: Arrow | None = None
         if isinstance(event, SessionEvent):
@@ -38,8 +38,9 @@ def witnessed(
         elif transaction_id in event.keys:
             arrow = _arrow_of(event.text, is_delivered=is_delivered)
             is_delivered = is_delivered or event.text.startswith(_DELIVERED)
-        elif order_id in event.keys:
-            arrow = _REFUSALS.get(event.text)
+        elif order_id in event.keys and event.text in _REFUSALS and event.text != latest:
+            latest = event.text  # a message that the broker does not take is sent again, and drawn once
+            arrow = _REFUSALS[latest]
         if arrow is not None:
             yield Event(begun_ms + round(event.at_s * 1000), event.text, _ON_RECORD, arrow)
 

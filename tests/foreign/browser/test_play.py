@@ -43,9 +43,10 @@ BROWSERS = ["chromium", "firefox"]
 MAX_BYTES = 15_000_000
 """What the page loads at most."""
 ORDER = [
-    "place", "wait-6", "deliver-twice", "lose-commit", "hold-checks", "place", "wait-60", "release-checks", "kill", "restart",
-    "power", "restart", "cut", "fill-disk", "free-disk", "slow", "place", "wait-60", "die-before-commit", "place", "start-shop",
-    "wait-3600", "mistake-rollback", "mistake-no-key", "mistake-send-inside", "place", "as-apache", "place",
+    "place", "wait-6", "refuse-credit", "place", "deliver-twice", "lose-commit", "hold-checks", "place", "wait-60",
+    "release-checks", "kill", "restart", "power", "restart", "cut", "fill-disk", "free-disk", "slow", "place", "wait-60",
+    "die-before-commit", "place", "start-shop", "wait-3600", "mistake-rollback", "mistake-no-key", "mistake-send-inside", "place",
+    "as-apache", "place",
 ]  # fmt: skip
 """Presses of every button, in an order in which each can be pressed."""
 SHARED = """

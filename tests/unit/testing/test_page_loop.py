@@ -51,6 +51,56 @@ def test_a_coroutine_completes_inside_another_running_loop_as_in_a_page() -> Non
     assert asyncio.run(outer()) == "done"
 
 
+def test_a_function_that_waits_for_the_loop_is_called_between_two_of_its_turns() -> None:
+    loop = PageLoop()
+    order: list[str] = []
+
+    async def noted(word: str) -> str:
+        await asyncio.sleep(0)
+        order.append(word)
+        return word
+
+    async def work() -> str:
+        inner = await loop.call_outside(lambda: loop.complete(noted("inside")) + loop.complete(noted("after it")))
+        order.append("outside is done")
+        return inner
+
+    assert loop.complete(work()) == "insideafter it"
+    assert order == ["inside", "after it", "outside is done"]
+    loop.close()
+
+
+def test_functions_called_outside_may_call_each_other_and_fail() -> None:
+    loop = PageLoop()
+
+    def fail() -> str:
+        raise ValueError("no credit")
+
+    async def outer() -> str:
+        return await loop.call_outside(lambda: loop.complete(inner()))
+
+    async def inner() -> str:
+        return await loop.call_outside(fail)
+
+    with pytest.raises(ValueError, match="no credit"):
+        loop.complete(outer())
+    assert loop.complete(asyncio.sleep(0, "goes on")) == "goes on"
+    loop.close()
+
+
+def test_a_function_is_not_called_if_its_caller_gave_up() -> None:
+    loop = PageLoop()
+    called: list[str] = []
+
+    async def give_up() -> None:
+        loop.call_outside(lambda: called.append("first")).cancel()
+        await loop.call_outside(lambda: called.append("second"))
+
+    loop.complete(give_up())
+    assert called == ["second"]
+    loop.close()
+
+
 def test_a_wait_without_a_timer_raises_instead_of_freezing_the_page() -> None:
     loop = PageLoop()
     with pytest.raises(NothingHappens):

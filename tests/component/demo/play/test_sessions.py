@@ -14,6 +14,7 @@ from demo.play.entry import Page
 from demo.play.rounds import ROUNDS, Round
 from demo.play.session import PlaySession
 from demo.play.words import CannotPress
+from order_messages import credit_refused
 from rocketmq_broker.admin.replay import HISTORIES
 
 SEED = 7
@@ -199,6 +200,100 @@ def test_a_button_that_cannot_be_pressed_changes_nothing(
     with pytest.raises(CannotPress, match=problem):
         session.press(name, **arguments)
     assert session.state() == before
+
+
+def arrows(session: PlaySession) -> list[str]:
+    """Returns the labels of the latest order's diagram from top to bottom."""
+    return re.findall(r'class="label"[^>]*>([^<]+)<', session.state()["diagram"])
+
+
+def lanes(session: PlaySession) -> list[str]:
+    return re.findall(r'class="name"[^>]*>([^<]+)<', session.state()["diagram"])
+
+
+def test_the_diagram_shows_both_services_and_the_broker_from_the_first_order(session: PlaySession) -> None:
+    session.play("place")
+    assert lanes(session) == ["order_service", "broker", "credit_service"]
+    assert arrows(session) == ["half message", "local commit", "COMMIT", "message", "inbox", "25 points"]
+    session.play("wait-6", "deliver-twice")
+    assert arrows(session)[6:] == ["message again", "inbox", "no change"]
+    assert lanes(session) == ["order_service", "broker", "credit_service"]
+
+
+def test_the_diagram_shows_the_decision_that_was_lost_and_the_process_that_died(session: PlaySession) -> None:
+    session.play("lose-commit", "place")
+    assert arrows(session) == ["half message", "local commit", "COMMIT"]
+    assert session.state()["diagram"].count('class="cross"') == 1
+    session.play("die-before-commit", "place")
+    assert arrows(session) == ["half message", "local commit", "the process dies"]
+    assert lanes(session) == ["order_service", "broker", "credit_service"]
+
+
+def test_a_credit_that_is_refused_cancels_its_order(session: PlaySession) -> None:
+    session.play("place:bob:900", "refuse-credit", "place")
+    state = session.state()
+    assert [order["state"] for order in state["orders"]] == ["PLACED", "CANCELLED"]
+    assert [(entry["kind"], entry["points"]) for entry in state["credits"]] == [("credit", 9), ("credit", 0), ("reversal", 0)]
+    assert (state["verdict"]["is_consistent"], state["verdict"]["text"][-14:]) == (True, "was cancelled.")
+    assert arrows(session) == [
+        "half message", "local commit", "COMMIT", "message", "inbox", "refused", "credit refused", "credit refused",
+        "half message", "local commit: CANCELLED", "COMMIT", "message", "inbox", "no change",
+    ]  # fmt: skip
+    senders = {event["who"] for event in state["events"] if event["text"].endswith("credit_refusals")}
+    assert senders == {"order service", "credit service"}
+
+
+def test_an_order_that_has_its_credit_is_not_refused_when_it_is_delivered_again(session: PlaySession) -> None:
+    session.play("place", "wait-6", "refuse-credit", "deliver-twice")
+    assert [order["state"] for order in session.state()["orders"]] == ["PLACED"]
+    assert not session.state()["inbox"]
+    session.play("place")
+    assert [order["state"] for order in session.state()["orders"]] == ["PLACED", "CANCELLED"]
+    assert session.verdict().is_consistent
+
+
+def test_a_credit_is_refused_after_a_check_back_has_committed_its_order(session: PlaySession) -> None:
+    session.play("refuse-credit", "hold-checks", "die-before-commit", "place", "start-shop", "release-checks", "wait-6")
+    assert [order["state"] for order in session.state()["orders"]] == ["CANCELLED"]
+    session.play(
+        "hold-checks", "refuse-credit", "lose-commit", "place", "die-before-commit", "place", "release-checks", "wait-60"
+    )
+    assert [order["state"] for order in session.state()["orders"]] == ["CANCELLED", "PLACED", "PLACED"]
+    session.play("start-shop", "wait-60")
+    assert sorted(order["state"] for order in session.state()["orders"]) == ["CANCELLED", "CANCELLED", "PLACED"]
+    assert session.verdict().is_consistent
+
+
+def test_a_cancellation_that_fails_is_tried_again(session: PlaySession) -> None:
+    session.play("refuse-credit", "lose-commit", "place", "slow", "wait-6")
+    session.play("wait-6")
+    assert [order["state"] for order in session.state()["orders"]] == ["CANCELLED"]
+    assert (
+        arrows(session).count("half message") == 3
+    )  # of the order, of a cancellation that a check-back rolled back, and of another
+    assert session.verdict().is_consistent
+
+
+def refusals(session: PlaySession) -> int:
+    return sum(record["topic"] == credit_refused.TOPIC for record in session.state()["log"])
+
+
+def test_a_refusal_that_the_broker_does_not_take_waits_in_the_outbox(session: PlaySession) -> None:
+    session.play("refuse-credit", "place", "wait-6", "fill-disk", "deliver-twice", "wait-6")
+    assert refusals(session) == 1
+    session.play("free-disk", "wait-60")
+    assert refusals(session) == 2
+    assert arrows(session)[-2:] == ["credit refused", "credit refused"]
+    assert arrows(session).count("credit refused") == 4  # the attempts in between are one arrow
+    assert [order["state"] for order in session.state()["orders"]] == ["CANCELLED"]
+
+
+def test_the_cancellation_whose_commit_is_lost_is_completed_by_a_check_back(session: PlaySession) -> None:
+    session.play("place", "refuse-credit", "hold-checks", "lose-commit", "place", "release-checks", "lose-commit", "wait-6")
+    session.play("wait-60")
+    assert sorted(order["state"] for order in session.state()["orders"]) == ["CANCELLED", "PLACED"]
+    assert not session.state()["pending"]
+    assert session.verdict().is_consistent
 
 
 def test_each_order_has_its_diagram(session: PlaySession) -> None:

@@ -67,6 +67,7 @@ def test_folded_check_backs_are_one_arrow_and_a_mark_with_their_pace() -> None:
     drawn = sequence_diagram([event(7000, "broker", "shops"), fold, event(403_000, "shops", "broker")])
     assert [wait.text for wait in drawn.waits] == ["2 s pass", "197 check-backs, every 2 s, answered UNKNOWN", "2 s pass"]
     assert len(drawn.rows) == 3
+    assert sequence_diagram([fold], lane_width=40).width >= 6.5 * len(drawn.waits[1].text)
 
 
 def test_a_lost_arrow_ends_half_way_and_a_step_for_oneself_is_a_loop() -> None:

@@ -9,7 +9,7 @@ import pytest
 from demo.play import session
 from demo.play.buttons import BUTTONS
 from demo.play.rounds import ROUNDS, Round, rounds_in
-from demo.play.texts import translated
+from demo.play.wording import translated
 from demo.play.verdict import GRACE_S, SessionVerdict
 from pipelines.judging.classes import Cause, Finding
 

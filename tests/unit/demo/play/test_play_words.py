@@ -3,7 +3,7 @@
 import pytest
 
 from demo.play.buttons import BUTTONS, DEFAULTS
-from demo.play.texts.own_test import source_of_test
+from demo.play.own_test import source_of_test
 from demo.play.words import CannotPress, Press, press_of, pressed_words
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.output.durations import duration_text, since_text
 from rocketmq_broker.admin.timeline.event import BROKER, OPERATOR, Arrow, Event
 from rocketmq_broker.admin.timeline.folding import FoldedEvent
 
-_TIMES_WIDTH: Final = 84
+_TIMES_WIDTH: Final = 70
 """The width in pixels of the left column, which shows the times since the half message."""
-_LANE_WIDTH: Final = 172
-_HEAD_GAP: Final = 20
+LANE_WIDTH: Final = 172
+"""The distance of two life lines in pixels."""
+_HEAD_GAP: Final = 14
 """The gap in pixels between the names of neighbouring life lines."""
 _HEAD_HEIGHT: Final = 44
 _ROW_HEIGHT: Final = 40
@@ -24,7 +26,7 @@ _LOOP_WIDTH: Final = 26
 _LETTER_WIDTH: Final = 8
 """The maximum width of a letter in pixels. Used to widen the diagram for a label beside a loop of the last life line."""
 _LABEL_LETTER_WIDTH: Final = 6.8
-"""The mean width of a letter in pixels. Used to cut a label above an arrow to the distance of neighbouring life lines."""
+"""The mean width of a letter in pixels. Used to cut labels above arrows, and to widen the diagram for a wait mark."""
 _MAX_LOOP_LABEL_LENGTH: Final = 32
 """The number of characters that fit beside a loop. The row of a loop contains no other label."""
 _MAX_NAME_LENGTH: Final = 20
@@ -89,7 +91,7 @@ class Diagram(NamedTuple):
     waits: list[WaitMark]
 
 
-def sequence_diagram(events: Sequence[Event], lanes: Sequence[str] | None = None, *, lane_width: int = _LANE_WIDTH) -> Diagram:
+def sequence_diagram(events: Sequence[Event], lanes: Sequence[str] | None = None, *, lane_width: int = LANE_WIDTH) -> Diagram:
     """Returns the diagram of the events that have arrows.
 
     `lanes` are the participants from left to right. Without them, producers are to the left of the broker, and consumers to its
@@ -114,8 +116,9 @@ def sequence_diagram(events: Sequence[Event], lanes: Sequence[str] | None = None
             waits.append(WaitMark(y - _WAIT_HEIGHT // 2, _folded_text(event)))
             last_ms = event.until_ms if event.until_ms is not None else last_ms
     drawn_lanes = [Lane(_cut(name, _MAX_NAME_LENGTH), name, x) for name, x in places.items()]
-    ends = [row.label_x + len(row.label) * _LETTER_WIDTH for row in rows if row.is_loop]
-    width = max(_TIMES_WIDTH + max(1, len(places)) * lane_width, *ends, 0)
+    ends: list[float] = [row.label_x + len(row.label) * _LETTER_WIDTH for row in rows if row.is_loop]
+    ends += [len(wait.text) * _LABEL_LETTER_WIDTH for wait in waits]
+    width = ceil(max(_TIMES_WIDTH + max(1, len(places)) * lane_width, *ends, 0))
     head_width = lane_width - _HEAD_GAP
     return Diagram(width, y + _FOOT_HEIGHT, head_width, _HEAD_HEIGHT, _LOOP_WIDTH, drawn_lanes, rows, waits)
 

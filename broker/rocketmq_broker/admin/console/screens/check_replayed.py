@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.console.drawing.sequence import Diagram, sequence_diagram
+from rocketmq_broker.admin.console.drawing.sequence import LANE_WIDTH, Diagram, sequence_diagram
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
@@ -26,13 +26,16 @@ async def find(visit: Visit) -> CheckReplayedFacts:
     return check_replayed(visit.word("history"))
 
 
-def check_replayed(name: str = "") -> CheckReplayedFacts:
-    """Plays the history with this name, or the first one. Raises Refused for an unknown history."""
+def check_replayed(name: str = "", *, lane_width: int = LANE_WIDTH) -> CheckReplayedFacts:
+    """Plays the history with this name, or the first one. Raises Refused for an unknown history.
+
+    `lane_width` is the distance of two life lines of its diagram in pixels.
+    """
     name = name or next(iter(HISTORIES))
     if name not in HISTORIES:
         raise Refused(f"history not found: {name}")
     played = replay(HISTORIES[name])
-    return CheckReplayedFacts(HISTORIES, name, played, sequence_diagram(played.events, LANES))
+    return CheckReplayedFacts(HISTORIES, name, played, sequence_diagram(played.events, LANES, lane_width=lane_width))
 
 
 SCREEN: Final = Screen("/check-replayed", "Apache's check() replayed", "check_replayed.html", find, refresh_s=None)

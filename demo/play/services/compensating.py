@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import Final, NoReturn
 
-from demo.play.side import ProcessDied
+from demo.play.services.side import ProcessDied
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus

@@ -1,4 +1,4 @@
-"""Defines what the order service and the credit service of a session share: event loop, world and list of events."""
+"""What the order side and the credit side of a session have in common: the event loop, the world, and the list of events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHORT_ID: Final = 8
 """The number of characters of an order id that events show."""
 
 
-class ServiceStep(NamedTuple):
+class DrawnStep(NamedTuple):
     """An event as an arrow of the sequence diagram."""
 
     transaction_id: str
@@ -34,17 +34,17 @@ class ServiceStep(NamedTuple):
 class Note(Protocol):
     """Adds an event to the session."""
 
-    def __call__(self, who: str, text: str, kind: str, step: ServiceStep | None = None) -> None:
+    def __call__(self, who: str, text: str, kind: str, step: DrawnStep | None = None) -> None:
         """`who` is the part of the system, `text` the sentence. With `step` the event is also an arrow of a diagram."""
 
 
 class ProcessDied(BaseException):
-    """Raised to end the order service's process like kill -9. It is a BaseException, so that no service code catches it."""
+    """Ends everything that the order service is doing, as kill -9 ends a process. No code of the service catches it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
-    """An event of a service, which the page shows."""
+    """An event of the page."""
 
     position: int
     """The number of the journal's events before it."""
@@ -52,13 +52,13 @@ class SessionEvent:
     who: str
     text: str
     kind: str
-    step: ServiceStep | None = None
+    step: DrawnStep | None = None
     """The event's arrow in a diagram, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The session's objects that a service uses."""
+    """What a service gets from the session."""
 
     loop: PageLoop
     world: World
@@ -69,7 +69,7 @@ class Surroundings:
 class PageClientLoop:
     """The event loop of a service's client (`service_runtime.messaging.client_loop.ClientLoop`) in a session.
 
-    A page has one event loop and no threads. `run` therefore runs the loop until the coroutine has a result.
+    A page has one event loop and no threads. A request to a service therefore runs the loop until it has its answer.
     """
 
     def __init__(self, loop: PageLoop) -> None:
@@ -83,7 +83,7 @@ class PageClientLoop:
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Runs the coroutine and returns its result.
 
-        After `timeout_s`, cancels the coroutine and raises TimeoutError. Raises ProcessDied if the process ends first.
+        After `timeout_s`, cancels it and raises TimeoutError. Raises ProcessDied if the process dies before.
         """
         return self._loop.complete(self._while_alive(work, timeout_s))
 
@@ -91,7 +91,7 @@ class PageClientLoop:
         """Does nothing, because the session closes the loop."""
 
     async def die(self) -> None:
-        """Ends the process, so that calls of `run` raise ProcessDied. Never returns."""
+        """Ends the process. Never returns."""
         self._death.set_result(None)
         await asyncio.Event().wait()
 
@@ -111,6 +111,6 @@ def short_id(order_id: str) -> str:
 
 
 def rows_of(engine: Engine, table: str) -> list[Row]:
-    """Returns all rows of a table in insertion order."""
+    """Returns all rows of a table in the order in which they were written."""
     with engine.connect() as connection:
         return [dict(row) for row in connection.execute(text(f"SELECT * FROM {table} ORDER BY rowid")).mappings()]

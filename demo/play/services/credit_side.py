@@ -1,8 +1,8 @@
-"""The credit service of a session, with its real consumer, inbox, ledger and outbox, but without threads.
+"""The credit service of a session: its real consumer, inbox, ledger and outbox, without threads.
 
-In production, Celery's workers credit the messages in the inbox, and a thread sends the messages in the outbox.
-Here, the next turn of the event loop does both, with the same code. The consumer does not save its positions in the
-credit database, because that would make the simulation of each hour ten times slower.
+In production, Celery's workers credit the messages in the inbox, and a thread sends the messages in the outbox. Here, the event
+loop does both in its next turn, with the same code. The consumer does not save its positions in the credit database, because that
+would cost ten times as much time in each hour that passes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import Engine
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from credit_service.adapters.ledger import CONSUMER, Ledger
+from credit_service.adapters.tables import CreditRow
 from credit_service.service_layer.crediting import TAGS, Crediting, entry_of
-from demo.play.mistakes import credit_each_message, drop_unique_key
-from demo.play.side import CREDIT_SERVICE, PageClientLoop, ServiceStep, Surroundings, Tables, rows_of, short_id
-from order_messages import order_cancelled
+from demo.play.services.mistakes import credit_each_message, drop_unique_key
+from demo.play.services.side import CREDIT_SERVICE, DrawnStep, PageClientLoop, Surroundings, Tables, rows_of, short_id
 from order_messages.body import UnreadableBody
 from rocketmq_broker.admin.timeline.event import Arrow
 from rocketmq_broker.client import Message, MessageExt
@@ -27,14 +27,15 @@ from service_runtime.inbox.outbox import NotSent, OutboxDrain, SenderThread
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 _SEND_TIMEOUT_MS: Final = 3_000
-_SEND_AGAIN_S: Final = 1.0
+_SEND_AGAIN_S: Final = 10.0
+"""The pause after a refusal that the broker did not take. In production it is 1 s, which would fill the page with attempts."""
 
 
 class CreditSide:
     """The credit service, which runs for the whole session."""
 
     def __init__(self, engine: Engine, around: Surroundings) -> None:
-        """Creates the service without starting it. `engine` connects to the migrated credit database."""
+        """`engine` belongs to the migrated credit database. Call `start`."""
         self._engine, self._around = engine, around
         self.has_no_key = False
         """Whether the ledger has lost its unique key. This is a mistake of articles."""
@@ -63,12 +64,12 @@ class CreditSide:
         self._consumer = self._sender = None
 
     def lose_key(self) -> None:
-        """Removes the ledger's unique key and stops using the code that relies on it, as one of the mistakes."""
+        """Makes the mistake: removes the ledger's unique key, and the code that relies on it."""
         drop_unique_key(self._engine)
         self.has_no_key = True
 
     def tables(self) -> Tables:
-        """Returns the rows of the credit database, keyed by table name."""
+        """Returns the rows of the credit database by table."""
         return {table: rows_of(self._engine, table) for table in ("credits", "balances", "rocketmq_inbox")}
 
     def _keep(self, messages: Sequence[MessageExt]) -> None:
@@ -87,7 +88,7 @@ class CreditSide:
     def _credit(self, session: Session, messages: Sequence[InboxMessage]) -> bool:
         if self.has_no_key:
             is_new = credit_each_message(session, messages, self._around.world.wall_ms())
-        elif self.refuses and any(message.topic != order_cancelled.TOPIC for message in messages):
+        elif self.refuses and any(_is_new(session, message) for message in messages):
             raise ParkMessage("a rule of the ledger refuses the credit")
         else:
             is_new = self._crediting.credit(session, messages)
@@ -108,7 +109,7 @@ class CreditSide:
         self._note(message, f"the credit of order {name} is refused: the ledger closes the order", "refused", "refused")
 
     def _send_refusals(self) -> None:
-        """Sends what is in the outbox. While the broker does not take it, tries again each second."""
+        """Sends what is in the outbox. While the broker does not take it, tries again."""
         if self._sender is None:
             return
         try:
@@ -117,5 +118,10 @@ class CreditSide:
             self._around.loop.call_later(_SEND_AGAIN_S, self._around.loop.call_outside, self._send_refusals)
 
     def _note(self, message: Message, text: str, label: str, kind: str = "credit") -> None:
-        step = ServiceStep(message.transaction_id or "", Arrow(CONSUMER, CONSUMER, label))
+        step = DrawnStep(message.transaction_id or "", Arrow(CONSUMER, CONSUMER, label))
         self._around.note(CREDIT_SERVICE, text, kind, step)
+
+
+def _is_new(session: Session, message: InboxMessage) -> bool:
+    """Returns whether the message is of an order that the ledger does not have. A rule refuses only a row that is inserted."""
+    return session.exec(select(CreditRow).where(col(CreditRow.order_id) == entry_of(message).order_id)).first() is None
