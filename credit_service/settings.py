@@ -94,7 +94,7 @@ class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
 
 
 class WorkerSettings(LedgerSettings):
-    """The credit worker: a Celery worker that writes credits. --check only checks whether the worker of this name is alive.
+    """The credit worker: a Celery worker that writes credits. --check only checks whether this worker is running.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     """
@@ -121,12 +121,12 @@ class WorkerSettings(LedgerSettings):
 
 
 class CreditSettings(LedgerSettings, ServiceSettings):
-    """The credit service: stores orders in its inbox, asks workers to credit them, and answers GET /customers/{id}/credit.
+    """The credit service: stores orders in its inbox, has workers credit them, and serves GET /customers/{id}/credit.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
-    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and similar variables (docs/access.md) have no flags.
-    `python -m credit_service migrate` migrates the database and exits; `python -m credit_service inbox` lists, retries and
-    dismisses parked messages; see their --help.
+    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and similar variables (docs/access.md) have no
+    flags. `python -m credit_service migrate` migrates the database and exits; `python -m credit_service inbox` lists,
+    retries and dismisses parked messages; see their --help.
     """
 
     model_config = SettingsConfigDict(cli_prog_name="python -m credit_service")

@@ -73,9 +73,9 @@ def count_half_messages(
 ) -> CountedHalfMessages:
     """Counts the transactions by outcome. `rolled_back_ids` are the ids with a ROLLED_BACK row in the order database.
 
-    An order above the limit ends either because the service refused it, or because a kill interrupted the attempt. Commit log and
-    database do not distinguish these two cases. Each customer receives one refusal, so further attempts above the limit must have
-    been interrupted.
+    The transaction of an order above the limit is rolled back if the service refused the order, or if a kill
+    interrupted the attempt. The commit log and the database do not distinguish these two cases. Each customer receives
+    one refusal, so further attempts above the limit must have been interrupted.
     """
     by_ending: Counter[Ending] = Counter()
     by_loss: Counter[Loss] = Counter()

@@ -1,4 +1,4 @@
-"""Places customers' orders over HTTP. The client repeats each request until the service answers."""
+"""Places customers' orders over HTTP. The client repeats each request until the service returns a final response."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class OrderClient:
             return self._ask_until_answered(request)
         except _NoAnswerYet as error:
             url = self._client.base_url
-            raise NoAnswer(f"the order service at {url} did not answer for {self._patience_s:g} s: {error}") from None
+            raise NoAnswer(f"the order service at {url} did not respond for {self._patience_s:g} s: {error}") from None
 
     def _ask_until_answered(self, request: MadeOrder) -> OrderAnswer:
         for attempt in stamina.retry_context(

@@ -13,10 +13,7 @@ _BELOW_EPHEMERAL = range(20_000, 32_000)
 They are below the ephemeral range, so that no outgoing connection takes the port of a server that is down.
 """
 _PORTS_EACH = 200
-"""The number of ports that each process searches.
-
-Each process searches a different part, so that two processes do not choose the same port.
-"""
+"""The number of ports that each process searches, so that two processes do not choose the same port."""
 _APART = 4
 _TAKEN_TOGETHER = (-2, 0, 1)
 """The offsets of the neighbours of a port that must be free too.
@@ -27,29 +24,34 @@ A broker also uses listenPort - 2, and Apache's broker listenPort + 1.
 
 _given: Final[dict[int, list[int]]] = {}
 """Maps each process id to the ports of its part of the range. The least recently used ports are first."""
+_claims: Final[list[socket.socket]] = []
+"""The sockets that mark the parts of the range that this process has claimed."""
 _giving: Final = threading.Lock()
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns `count` ports of the loopback address that are free now. Their neighbours are also free.
+    """Returns `count` ports of the loopback address that are free now, and whose neighbours are free too.
 
-    A port is returned again only after all other ports, because its server may not listen yet. Raises OSError if too few
-    ports are free.
+    A broker on a port also uses the neighbours port - 2 and port + 1. A port is returned again only after all other
+    ports, because its server may not listen yet. Raises OSError if too few ports are free.
     """
     with _giving:
         ports = _given.setdefault(os.getpid(), _own_ports())
         found = list(islice(filter(_is_free, ports), count))
         if len(found) < count:
-            raise OSError(f"not enough free ports between {min(ports)} and {max(ports)}: {len(found)}, at least {count}")
+            raise OSError(
+                f"not enough free ports between {min(ports)} and {max(ports)}: found {len(found)}, need {count}; "
+                "stop programs that use them"
+            )
         ports[:] = [port for port in ports if port not in found] + found
     return found
 
 
 def free_ports_of_brokers(brokers: int, apart: int) -> int:
-    """Returns a listenPort for the first of `brokers` brokers. The brokers' listenPorts are `apart` ports apart.
+    """Returns a listenPort for the first of `brokers` brokers. The listenPorts of consecutive brokers differ by `apart`.
 
-    All of these ports and their neighbours are free. They are returned again only after all other ports. Raises OSError if too
-    few ports are free.
+    All of these ports and their neighbours are free. They are returned again only after all other ports. Raises OSError
+    if too few ports are free.
     """
     reach = (brokers - 1) * apart
     with _giving:
@@ -74,9 +76,23 @@ def free_ports_of_brokers(brokers: int, apart: int) -> int:
 
 
 def _own_ports() -> list[int]:
-    begin = os.getpid() * _PORTS_EACH % len(_BELOW_EPHEMERAL)
-    own = _BELOW_EPHEMERAL[begin : begin + _PORTS_EACH][2::_APART]
-    return random.sample(own, len(own))
+    """Claims a part of the range that no other process has claimed, for the lifetime of this process.
+
+    A bound UDP socket marks the claim, because the operating system releases it with the process. Returns the claimed ports.
+    """
+    parts = len(_BELOW_EPHEMERAL) // _PORTS_EACH
+    for number in range(parts):
+        begin = (os.getpid() + number) % parts * _PORTS_EACH
+        own = _BELOW_EPHEMERAL[begin : begin + _PORTS_EACH]
+        claim = socket.socket(type=socket.SOCK_DGRAM)
+        try:
+            claim.bind(("127.0.0.1", own[0]))
+        except OSError:
+            claim.close()
+        else:
+            _claims.append(claim)
+            return random.sample(own[2::_APART], len(own[2::_APART]))
+    raise OSError(f"all ports between {_BELOW_EPHEMERAL[0]} and {_BELOW_EPHEMERAL[-1]} are claimed by {parts} other processes")
 
 
 def _is_free(port: int) -> bool:

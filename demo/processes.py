@@ -209,7 +209,7 @@ class Processes:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stops all processes, starting with the one that was added last."""
+        """Stops all processes, in the reverse order of their addition."""
         try:
             for process in reversed(self._processes):
                 process.stop()

@@ -1,8 +1,8 @@
-"""Kills the processes of the parent process when the parent ends.
+"""Kills the process groups that the parent process started, when the parent process ends.
 
-This module runs as a separate process (`python -m demo.reaper`) and reads process group ids from its standard input. `+ID` adds a
-group, and `-ID` removes it. The input ends when the parent exits or is killed. At the end of the input, the remaining groups get
-SIGKILL.
+This module runs as a separate process (`python -m demo.reaper`) and reads process group ids from its standard
+input. `+ID` adds a group, and `-ID` removes it. The input ends when the parent exits or is killed. At the end of
+the input, the remaining groups are killed with SIGKILL.
 """
 
 import contextlib

@@ -50,7 +50,7 @@ def choose_story(
 
 
 def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
-    """Returns the order's events, causes before effects. `deaths_ms` are the times at which the order service died."""
+    """Returns the order's events in causal order. `deaths_ms` are the times at which the order service died."""
     trace, order, credit = story.trace, story.order, story.credit
     assert trace.op is not None
     committed = trace.committed[0]

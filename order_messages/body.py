@@ -9,7 +9,10 @@ from service_runtime.text import NO_CONTROL_CHARACTERS
 
 
 class UnreadableBody(Exception):
-    """Raised if a body does not match its topic's schema. Redelivery cannot help. The error message names the invalid field."""
+    """Raised if a body does not match its topic's schema. The error message names the invalid field.
+
+    A redelivery of the message would fail again.
+    """
 
 
 Text = Annotated[str, StringConstraints(min_length=1), NO_CONTROL_CHARACTERS]

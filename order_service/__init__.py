@@ -2,7 +2,7 @@
 
     POST /orders -> half message -> local transaction: order and transaction row -> COMMIT or ROLLBACK to the broker
                                           ^
-    a check-back reads the transaction row and answers COMMIT or ROLLBACK
+    a check-back reads the transaction row and returns COMMIT or ROLLBACK
 
 "Local commit" means the commit of the database. COMMIT in capitals is the decision sent to the broker.
 

@@ -111,5 +111,5 @@ def _whole(cents: float | None) -> int | None:
     if cents is None or isinstance(cents, int):
         return cents
     if abs(cents) < _BEYOND:
-        raise OverflowError(f"{cents} is rounded")
+        raise OverflowError(f"SQLite rounded an amount to {cents}")
     return None

@@ -14,7 +14,7 @@ class UnusableDatabaseUrl(PipelineError):
 
 
 class UnreadableDatabase(PipelineError):
-    """A database does not answer, refuses the user, or lacks a table or a column."""
+    """A database does not respond, refuses the user, or lacks a table or a column."""
 
 
 class UnwritableOutput(PipelineError):

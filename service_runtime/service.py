@@ -85,7 +85,7 @@ class Service(Generic[S]):
     """Maps names to the commands other than serving and migrating."""
 
     def main(self) -> int:
-        """Runs the command of the command line, and serves by default. Returns the exit status of `run_service`."""
+        """Runs the command given on the command line, or serves without one. Returns the exit status of `run_service`."""
         migrate = Command(self.migration_settings_class, partial(migrate_and_leave, migrations=self.migrations))
         return run_service(self.program, self.settings_class, self.serve, {"migrate": migrate, **self.commands})
 

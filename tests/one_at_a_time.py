@@ -1,4 +1,4 @@
-"""A lock for resources that exist once on a machine: other test runs wait until it is free."""
+"""A lock for a resource that exists only once on a machine. Other test runs wait until the resource is free."""
 
 import fcntl
 import tempfile

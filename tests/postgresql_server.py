@@ -92,7 +92,7 @@ def pgbouncer() -> Path | None:
 
 @contextmanager
 def behind_pgbouncer(program: Path, url: str, folder: Path, settings: str = "") -> Iterator[str]:
-    """Puts a PgBouncer with transaction pooling before the database: two sessions for all clients. Yields the URL."""
+    """Runs a PgBouncer with transaction pooling and two server connections for the database. Yields its URL."""
     place = make_url(url)
     (port,) = free_ports(1)
     configuration = folder / "pgbouncer.ini"

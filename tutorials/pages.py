@@ -18,7 +18,7 @@ _BLOCK: Final = re.compile(
 
 
 class PageError(Exception):
-    """A page refers to a file that does not exist, or to a class or function that the file does not define."""
+    """Raised if a page refers to a file that does not exist, or to a class or function that the file does not define."""
 
 
 def chapters() -> list[Path]:

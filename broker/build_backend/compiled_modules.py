@@ -84,7 +84,7 @@ COMPILED_MODULES = (
 
 
 def is_compiled_build() -> bool:
-    """Returns True if the current build must compile the modules."""
+    """Returns True if ROCKETMQ_BROKER_COMPILED is 1, so that the build compiles these modules."""
     return os.environ.get(COMPILED_VARIABLE) == "1"
 
 

@@ -121,10 +121,10 @@ def _run_ephemeral(config: Path | None, given: Mapping[str, str], *, is_controll
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Disables the garbage collector inside the block, and exempts objects created there from later collections.
+    """Disables the garbage collector inside the block, and excludes objects created there from later collections.
 
-    These objects live as long as the broker. Otherwise, scanning them takes a quarter of the time needed to open a store with
-    100,000 pending transactions.
+    These objects exist until the broker stops. Otherwise, scanning them takes a quarter of the time needed to open a
+    store with 100,000 pending transactions.
     """
     gc.disable()
     try:
@@ -174,7 +174,7 @@ def print_cluster_line(name: str, text: str) -> None:
 
 
 def run() -> None:
-    """Runs the command line."""
+    """Calls `main` with the command line's arguments, and exits with the returned status."""
     sys.exit(main(sys.argv[1:]))
 
 

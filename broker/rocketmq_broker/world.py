@@ -58,7 +58,10 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The sources of time, random numbers and identity. The defaults are the real ones. Any thread may call them."""
+    """The sources of time, random numbers and identity. Any thread may call them.
+
+    By default, the real sources are used.
+    """
 
     wall_ns: Callable[[], int] = time.time_ns
     """Nanoseconds since the epoch."""
@@ -111,7 +114,7 @@ def current_world() -> World:
 
 @contextmanager
 def in_world(world: World) -> Iterator[None]:
-    """Makes `world` the current one inside the block. Objects created inside the block keep using it."""
+    """Makes `world` the current world inside the block. Objects created inside the block keep using it."""
     token = _current.set(world)
     try:
         yield
@@ -120,5 +123,5 @@ def in_world(world: World) -> Iterator[None]:
 
 
 def live_in(world: World) -> None:
-    """Makes `world` the current one in the rest of the caller's context."""
+    """Makes `world` the current world in the rest of the caller's context."""
     _current.set(world)

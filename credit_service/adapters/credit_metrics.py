@@ -15,7 +15,7 @@ from service_runtime.messaging.consumer_thread import ConsumerThread
 
 @dataclass(frozen=True, slots=True)
 class CreditCollector(Collector):
-    """Collects the metrics at each scrape. Metrics are missing while the database or the broker does not answer."""
+    """Collects the metrics at each scrape. Metrics are missing while the database or the broker does not respond."""
 
     ledger: Ledger
     consumer: ConsumerThread

@@ -106,7 +106,7 @@ def register_drain_task(app: Celery, drain: Callable[[bool], object], now_s: Cal
 
     @signals.task_failure.connect(weak=False)
     def be_careful(exception: BaseException | None = None, **_: object) -> None:
-        """Lets `drain` process each message alone for CAREFUL_S seconds if a process of the pool ended during a task.
+        """Makes `drain` process each message alone for CAREFUL_S seconds if a process of the pool ended during a task.
 
         Celery calls this in the worker's main process.
         """

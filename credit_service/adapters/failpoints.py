@@ -1,11 +1,12 @@
-"""Failpoints that a demo arms in the running credit service and its worker (`service_runtime.failing.armed_failpoints`).
+"""Failpoints that a demo arms in the running credit service and its worker.
 
-They are off unless the setting CREDIT_FAILPOINTS_FOLDER names the folder. In the order of the protocol's steps:
+They are off unless the setting CREDIT_FAILPOINTS_FOLDER names the folder (see
+`service_runtime.failing.armed_failpoints`). In the order of the protocol's steps:
 
-    lose-delivery                  the broker's answer to a pull does not arrive; the consumer pulls again
-    exit-at-delivery               the credit service exits, as with kill -9, before it stores the message in its inbox
+    lose-delivery                  the broker's response to a pull does not arrive; the consumer pulls again
+    exit-at-delivery               the credit service exits, as with kill -9, before it stores the message
     exit-before-acknowledgement    the credit service exits, as with kill -9, before it sends its offset to the broker
-    lose-task                      the task does not reach Redis; the credit service sends another one within a second
+    lose-task                      the task does not reach Redis; the credit service sends another within a second
     exit-before-credit-commit      a process of the worker exits, as with kill -9, before it stores the credit
     exit-after-credit-commit       a process of the worker exits, as with kill -9, after it has stored the credit
 """
@@ -63,7 +64,7 @@ class CreditFailpoints:
         return listen
 
     def sending(self, tasks: TaskSender) -> Callable[[], None]:
-        """Returns a function like `tasks.send_if_due` that loses the first task after a delivery with an armed failpoint."""
+        """Returns a function like `tasks.send_if_due` that drops the first task after an armed failpoint was hit."""
 
         def send_if_due() -> None:
             if self._task_is_lost.is_set() and tasks.inbox.is_due():

@@ -60,7 +60,7 @@ class Ledger:
     """The credit database. Safe to use from several threads and processes."""
 
     def __init__(self, engine: Engine, world: World, metrics: CollectorRegistry | None = None) -> None:
-        """Uses an engine that `service_runtime.database.opening.open_database` returned."""
+        """Creates a ledger. `engine` must be a result of `service_runtime.database.opening.open_database`."""
         self._world = world
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire, reads_one_moment=True)
         adding = self._sessions.insert(_BALANCES)
@@ -101,14 +101,16 @@ class Ledger:
         return _outcomes(credits, by_key, inserted, stored)
 
     def annul(self, session: Session, credit: Credit) -> None:
-        """Closes an order that cannot be credited, with a credit and a reversal of zero, in the caller's database transaction.
+        """Closes an order that cannot be credited, with a credit and a reversal of amount 0.
 
-        Raises HasEntries if the order already has other entries.
+        Writes in the caller's database transaction. Raises HasEntries if the order already has other entries.
         """
         pair = {entry.key: entry for entry in credit.annulled()}
         inserted = self._insert_missing(session, pair)
         if not all(entry.is_annulled for entry in _stored_credits(session, pair.keys() - inserted).values()):
-            raise HasEntries(f"order {credit.order_id} has entries in the ledger")
+            raise HasEntries(
+                f"cannot close order {credit.order_id} without a credit: the ledger already contains other entries of the order"
+            )
         self._add_to_balances(session, [pair[key] for key in inserted])
 
     def report(self, session: Session, message: Message) -> None:
@@ -144,7 +146,7 @@ class Ledger:
         return session.exec(select(func.count()).select_from(CreditRow).where(key.in_(entries))).one() == len(entries)
 
     def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
-        """Returns the customer's balance and latest entries, as of the same moment.
+        """Returns the customer's balance and latest entries, both read from the same snapshot of the database.
 
         Returns None if there is no balance. Raises DatabaseUnavailable.
         """

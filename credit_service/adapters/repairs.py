@@ -43,7 +43,7 @@ class Repairs:
     """Repairs a ledger. Safe to use from several threads and processes. All methods raise DatabaseFailure."""
 
     def __init__(self, engine: Engine, world: World) -> None:
-        """Uses an engine that `service_runtime.database.opening.open_database` returned."""
+        """Creates repairs. `engine` must be a result of `service_runtime.database.opening.open_database`."""
         self._ledger = Ledger(engine, world)
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
 

@@ -1,8 +1,8 @@
-"""Finds the living workers by their connections to Redis (CLIENT LIST).
+"""Finds the running workers by their connections to Redis (CLIENT LIST).
 
-A worker waits for tasks on a connection with the worker's name. Redis closes the connection when the worker's process ends. A
-dead worker is therefore detected immediately, without heartbeats. If the worker's machine or network fails, Redis detects it
-through TCP keep-alive.
+A worker waits for tasks on a connection with the worker's name. Redis closes the connection when the worker's
+process ends. The end of a worker is therefore detected immediately, without heartbeats. If the worker's machine or
+network fails, Redis detects it through TCP keep-alive.
 """
 
 from dataclasses import dataclass

@@ -43,7 +43,10 @@ class Credit:
         return self.order_id, self.kind
 
     def annulled(self) -> "tuple[Credit, Credit]":
-        """Returns a credit and a reversal of zero. Once they are written, the order can no longer be credited or reversed."""
+        """Returns a credit and a reversal of amount 0.
+
+        Once they are written, the order can no longer be credited or reversed.
+        """
         nothing = replace(self, amount_cents=0, message_id=BY_REFUSAL + self.message_id)
         return replace(nothing, kind=EntryKind.CREDIT), replace(nothing, kind=EntryKind.REVERSAL)
 
@@ -53,9 +56,10 @@ class Credit:
         return self.amount_cents == 0 and self.message_id.startswith(BY_REFUSAL)
 
     def is_redelivery_of(self, other: "Credit") -> bool:
-        """Returns True if both are the same kind of entry for the same order, customer and amount.
+        """Returns True if `other` is the same kind of entry for the same order, customer and amount.
 
-        Any reversal of a refused order counts as a redelivery, whatever its amount, because there are no points to subtract.
+        Any reversal of a refused order counts as a redelivery, whatever its amount, because there are no points to
+        subtract.
         """
         if other.is_annulled:
             return (self.key, self.customer) == (other.key, other.customer) and self.kind is EntryKind.REVERSAL

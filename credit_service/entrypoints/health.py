@@ -29,8 +29,9 @@ class QueueHealth(BaseModel):
 class CreditHealthResponse(HealthResponse):
     """The health of the service.
 
-    degraded: something is unavailable, no worker takes tasks, orders wait in the inbox for too long, or a queue is stalled;
-    attention: single orders fail, messages are parked or dead letters, or the database was reset to an older state.
+    degraded: something is unavailable, no worker takes tasks, orders wait in the inbox for too long, or a queue is
+    stalled;
+    attention: some orders fail, messages are parked or became dead letters, or the database was reset to an older state.
     """
 
     redis: Word

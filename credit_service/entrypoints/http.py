@@ -56,8 +56,8 @@ def create_app(
 ) -> Flask:
     """Returns the Flask application. `health` reports on all parts of the service.
 
-    The application answers only requests whose Host header names one of `hosts`. `threads` is the number of the server's threads.
-    Without `repair_key`, repairs are off.
+    The application accepts only requests whose Host header names one of `hosts`. `threads` is the number of the server's
+    threads. Without `repair_key`, the route for repairs is disabled.
     """
     app = create_application(
         __name__,

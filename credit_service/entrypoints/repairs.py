@@ -1,6 +1,6 @@
 """Serves PUT /repairs/{id}, which `python -m pipelines repair --apply` calls.
 
-The route requires a key, and is off without one.
+The route requires a key, and is disabled if no key is configured.
 """
 
 from typing import Annotated, Final, Literal

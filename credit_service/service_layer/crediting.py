@@ -78,8 +78,9 @@ class Crediting(Generic[S]):
     def refuse(self, session: S, message: InboxMessage, reason: str) -> None:
         """Closes an order that cannot be credited, so that the order service cancels the order (the saga's compensation).
 
-        Both entries and the message to the order service are written together. Raises ParkMessage for a reversal, and HasEntries
-        for an order that contradicts the ledger. A person must resolve these cases.
+        Writes a credit and a reversal of zero, and the message to the order service, in one database transaction. Raises
+        ParkMessage for a reversal, and HasEntries for an order that contradicts the ledger. A person must resolve these
+        cases.
         """
         credit = entry_of(message)
         if credit.kind is not EntryKind.CREDIT:

@@ -1,4 +1,7 @@
-"""`python -m credit_service.worker`: credits messages until a signal; with `--check` it only checks the running worker."""
+"""`python -m credit_service.worker`: credits messages until a signal arrives.
+
+With `--check`, only checks whether the running worker takes tasks.
+"""
 
 import sys
 

@@ -1,6 +1,7 @@
-"""`python -m credit_service.worker --check`: checks whether the worker of this name asks Redis for tasks.
+"""`python -m credit_service.worker --check`: checks whether the worker with this name fetches tasks from Redis.
 
-It is a health check for a container, and ends within a second. It accepts the worker's variables and flags.
+The command is a health check for a container, and ends within a second. It accepts the worker's environment variables
+and flags.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The worker's process. It opens the database, and runs Celery until a signal."""
+"""The worker's process. It opens the database, and runs Celery until a signal arrives."""
 
 import logging
 import sys
@@ -29,7 +29,7 @@ PROGRAM: Final = "credit_service.worker"
 
 
 def main() -> int:
-    """Runs the worker until a signal. Returns the exit status of `run_program`."""
+    """Runs the worker until a signal arrives. Returns the exit status of `run_program`."""
     return run_program(PROGRAM, WorkerSettings, work, sys.argv[1:])
 
 
@@ -53,7 +53,7 @@ def drain_of(settings: WorkerSettings, ledger: Ledger) -> Callable[[bool], Drain
 
 
 def work(settings: WorkerSettings) -> None:
-    """Runs the worker until a signal. Raises DatabaseUnusable, and CannotStart if Celery stops by itself."""
+    """Runs the worker until a signal arrives. Raises DatabaseUnusable, and CannotStart if Celery stops by itself."""
     redis_url, world = settings.redis_url.get_secret_value(), current_world()
     # Waits for the database and migrates it. The engine is closed, because forked processes cannot share its connections.
     open_to_serve(settings, MIGRATIONS).dispose()

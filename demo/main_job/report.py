@@ -38,7 +38,7 @@ def orders_report(answers: Sequence[OrderAnswer], seconds: float, *, has_kills: 
 
 
 def deaths_report(deaths: int, every: int) -> str:
-    """Returns a sentence about how often the order service died, and why."""
+    """Returns a sentence that states how often the order service exited before COMMIT, and why."""
     return (
         f"The order service died {_times(deaths)} between local commit and COMMIT: "
         f"the demo makes it die at every {every}th local commit."

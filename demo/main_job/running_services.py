@@ -51,11 +51,11 @@ def services_of(environment: Mapping[str, str]) -> RunningServices:
 
 
 def check_services(services: RunningServices) -> None:
-    """Raises DemoError if the order service does not answer or a database cannot be read."""
+    """Raises DemoError if the order service does not respond or a database cannot be read."""
     try:
         ask("GET", f"{services.order_url}/healthz", timeout_s=30)
     except (httpx.TransportError, httpx.InvalidURL) as error:
-        raise DemoError(f"no order service answers at {services.order_url} (ORDER_SERVICE_URL): {error}") from None
+        raise DemoError(f"the order service does not respond at {services.order_url} (ORDER_SERVICE_URL): {error}") from None
     with ShopBooks(services.order_database_url, services.credit_database_url) as books:
         books.placed()
         books.credited()

@@ -32,7 +32,7 @@ LIMIT_CENTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
-    """The size of a run of the demo, and how often the order service dies."""
+    """The size of a run of the demo, and the interval at which the order service is made to exit."""
 
     orders: int
     concurrency: int
@@ -130,7 +130,7 @@ def _place(
 def _settle_and_tell(plan: DemoPlan, placed: PlacedOrders, kills: Kills, services: RunningServices, console: Console) -> bool:
     """Waits for the credits and prints the results.
 
-    Returns True if each order is credited and each customer's answer was correct.
+    Returns True if each order is credited and each order reported as placed is in the database.
     """
     has_kills = bool(kills.order_service_ms or kills.broker_ms)
     for line in orders_report(placed.answers, placed.seconds, has_kills=has_kills):

@@ -1,4 +1,4 @@
-"""Restarts the order service when it dies, and records when it died."""
+"""Restarts the order service whenever it exits, and records the times at which it exited."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POLL_SECONDS = 0.05
 
 
 class Supervisor:
-    """Watches a process in a thread during the `with` block, and restarts the process when it dies."""
+    """Watches a process in a thread during the `with` block, and restarts the process whenever it exits."""
 
     def __init__(self, process: Process) -> None:
         """Creates a supervisor for this process, which must be running."""

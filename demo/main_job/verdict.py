@@ -1,4 +1,7 @@
-"""Checks that each order was placed and credited exactly once. Uses the customers' answers and the Spark job."""
+"""Checks that each order was placed and credited exactly once.
+
+Uses the responses of the order service to the customers, and the Spark job.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The buttons of a system. Their names are the words of an address."""
+"""The buttons of the page, keyed by the names that the page's URL contains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demo.play.system import PlayedSystem
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button."""
+    """A button of the page, with its action and its arguments."""
 
     group: str
     """`order`, `time`, `broker`, `service` or `mistake`."""
@@ -60,6 +60,10 @@ def _be_slow(system: PlayedSystem) -> None:
 async def _play_apache(system: PlayedSystem) -> None:
     system.rocketmq.as_apache()
     system.is_apache = True
+
+
+def _refuse_credit(system: PlayedSystem) -> None:
+    system.credits.refuses = True
 
 
 def _forget(system: PlayedSystem) -> None:
@@ -129,6 +133,11 @@ BUTTONS: Final[Mapping[str, Button]] = {
         "service", "Let the next local transaction start 8 s late", _be_slow,
         is_enabled=lambda system: _has_shop(system) and not system.orders.is_slow,
         is_on=lambda system: system.orders.is_slow,
+    ),
+    "refuse-credit": Button(
+        "service", "Let the credit service refuse the next credit", _refuse_credit,
+        is_enabled=lambda system: not (system.credits.refuses or system.credits.has_no_key),
+        is_on=lambda system: system.credits.refuses,
     ),
     "deliver-twice": Button(
         "service", "Deliver all messages to the credit service again",

@@ -1,14 +1,14 @@
-"""The credit service of a session: its real consumer, inbox and ledger, without threads.
+"""The credit service of a session, with its real consumer, inbox, ledger and outbox, but without threads.
 
-In production, Celery's workers credit the messages in the inbox. Here, the event loop does it in its next turn, with the same
-code. The page has no button by which a credit is refused, so that no message to the order service is sent. The consumer does not
-save its positions in the credit database, because that would cost ten times as much time in each hour that passes.
+In production, Celery's workers credit the messages in the inbox, and a thread sends the messages in the outbox.
+Here, the next turn of the event loop does both, with the same code. The consumer does not save its positions in the
+credit database, because that would make the simulation of each hour ten times slower.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from typing import Final
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -16,57 +16,106 @@ from sqlmodel import Session
 from credit_service.adapters.ledger import CONSUMER, Ledger
 from credit_service.service_layer.crediting import TAGS, Crediting, entry_of
 from demo.play.mistakes import credit_each_message, drop_unique_key
-from demo.play.side import CREDIT_SERVICE, SHORT_ID, PageClientLoop, Surroundings, Tables, rows_of
+from demo.play.side import CREDIT_SERVICE, PageClientLoop, ServiceStep, Surroundings, Tables, rows_of, short_id
+from order_messages import order_cancelled
 from order_messages.body import UnreadableBody
-from rocketmq_broker.databases.inbox import InboxMessage
+from rocketmq_broker.admin.timeline.event import Arrow
+from rocketmq_broker.client import Message, MessageExt
+from rocketmq_broker.databases.inbox import InboxMessage, ParkMessage
 from service_runtime.inbox.inbox_listener import InboxListener, inbox_consumer
+from service_runtime.inbox.outbox import NotSent, OutboxDrain, SenderThread
 from service_runtime.messaging.consumer_thread import ConsumerThread
+
+_SEND_TIMEOUT_MS: Final = 3_000
+_SEND_AGAIN_S: Final = 1.0
 
 
 class CreditSide:
     """The credit service, which runs for the whole session."""
 
     def __init__(self, engine: Engine, around: Surroundings) -> None:
-        """`engine` belongs to the migrated credit database. Call `start`."""
+        """Creates the service without starting it. `engine` connects to the migrated credit database."""
         self._engine, self._around = engine, around
         self.has_no_key = False
         """Whether the ledger has lost its unique key. This is a mistake of articles."""
+        self.refuses = False
+        """Whether a rule of the ledger refuses the next credit."""
         self._ledger = Ledger(engine, around.world)
         self._crediting: Crediting[Session] = Crediting(self._ledger)
         self._consumer: ConsumerThread | None = None
+        self._sender: SenderThread | None = None
 
     def start(self) -> None:
-        """Starts a consumer, which joins the group."""
-        listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=self._ledger.store, ring=self._ring)
-        loop = PageClientLoop(self._around.loop)
-        self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=self._around.namesrv_addr, loop=loop)
+        """Starts a consumer, which joins the group, and a producer for refusals."""
+        listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=self._keep, ring=self._ring)
+        loop, address = PageClientLoop(self._around.loop), self._around.namesrv_addr
+        self._sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=_SEND_TIMEOUT_MS, loop=loop)
+        self._sender.start()
+        self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop)
         self._consumer.start()
 
     def stop(self) -> None:
         """Leaves the consumer group."""
         if self._consumer is not None:
             self._consumer.stop(1.0)
-        self._consumer = None
+        if self._sender is not None:
+            self._sender.stop()
+        self._consumer = self._sender = None
 
     def lose_key(self) -> None:
-        """Makes the mistake: removes the ledger's unique key, and the code that relies on it."""
+        """Removes the ledger's unique key and stops using the code that relies on it, as one of the mistakes."""
         drop_unique_key(self._engine)
         self.has_no_key = True
 
     def tables(self) -> Tables:
-        """Returns the rows of the credit database by table."""
+        """Returns the rows of the credit database, keyed by table name."""
         return {table: rows_of(self._engine, table) for table in ("credits", "balances", "rocketmq_inbox")}
 
+    def _keep(self, messages: Sequence[MessageExt]) -> None:
+        self._ledger.store(messages)
+        for message in messages:
+            self._note(message, f"the message of order {short_id(message.keys[0])} is in the inbox", "inbox")
+
     def _ring(self) -> None:
-        self._around.loop.call_soon(partial(self._ledger.inbox.drain, self._credit))
+        self._around.loop.call_soon(self._drain)
+
+    def _drain(self) -> None:
+        self._ledger.inbox.drain(self._credit, give_up=self._refuse)
+        if self._ledger.refusals.is_due():
+            self._around.loop.call_outside(self._send_refusals)
 
     def _credit(self, session: Session, messages: Sequence[InboxMessage]) -> bool:
         if self.has_no_key:
             is_new = credit_each_message(session, messages, self._around.world.wall_ms())
+        elif self.refuses and any(message.topic != order_cancelled.TOPIC for message in messages):
+            raise ParkMessage("a rule of the ledger refuses the credit")
         else:
             is_new = self._crediting.credit(session, messages)
         for message in messages:
-            name = entry_of(message).order_id[:SHORT_ID]
-            text = f"order {name} is credited" if is_new else f"order {name} was credited before: nothing changes"
-            self._around.note(CREDIT_SERVICE, text, "credit")
+            entry = entry_of(message)
+            name = short_id(entry.order_id)
+            if is_new:
+                self._note(message, f"order {name} is credited", f"{entry.points} points")
+            else:
+                self._note(message, f"order {name} is in the ledger already: nothing changes", "no change")
         return is_new
+
+    def _refuse(self, session: Session, message: InboxMessage, reason: str) -> None:
+        """Closes the order without a credit, and stores the message to the order service (`Inbox.drain`, `give_up`)."""
+        self.refuses = False
+        self._crediting.refuse(session, message, reason)
+        name = short_id(message.keys[0])
+        self._note(message, f"the credit of order {name} is refused: the ledger closes the order", "refused", "refused")
+
+    def _send_refusals(self) -> None:
+        """Sends what is in the outbox. While the broker does not take it, tries again each second."""
+        if self._sender is None:
+            return
+        try:
+            OutboxDrain(self._ledger.refusals, self._sender.send).send_due()
+        except NotSent:
+            self._around.loop.call_later(_SEND_AGAIN_S, self._around.loop.call_outside, self._send_refusals)
+
+    def _note(self, message: Message, text: str, label: str, kind: str = "credit") -> None:
+        step = ServiceStep(message.transaction_id or "", Arrow(CONSUMER, CONSUMER, label))
+        self._around.note(CREDIT_SERVICE, text, kind, step)

@@ -1,4 +1,4 @@
-"""What the page shows of a session, as values for JSON."""
+"""Collects the state of a session as values for JSON."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from credit_service.adapters.ledger import CONSUMER
 from demo.play.buttons import BUTTONS, DEFAULTS
 from demo.play.drawing import svg_of
 from demo.play.side import CREDIT_SERVICE, ORDER_SERVICE, Row, SessionEvent
 from demo.play.system import PlayedSystem
-from demo.play.wording import translated
+from demo.play.texts import translated
 from demo.play.words import Press, pressed_words
+from order_messages import credit_refused, order_cancelled
+from order_service.adapters.order_broker import PRODUCER_GROUP
 from rocketmq_broker.admin.output.records import marked_fields
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.record import Record, records_of
-from rocketmq_broker.testing.journal import EventKind
+from rocketmq_broker.testing.journal import EventKind, JournalEvent
 from rocketmq_broker.testing.transactions import Inspection
 
 Json = dict[str, Any]
@@ -25,22 +28,17 @@ Json = dict[str, Any]
 MARKS: Final = 6
 """The number of colours that distinguish neighbouring fields of a record."""
 _BROKER: Final = "broker"
-_HISTORY: Final = "order_service_history"
-"""The group by which the order service reads the newest messages when it starts."""
 _ASKED: Final = ", as the test asked for"
-_WHO: Final = {
-    EventKind.HALF_MESSAGE: ORDER_SERVICE,
-    EventKind.MESSAGE: ORDER_SERVICE,
-    EventKind.DECISION: ORDER_SERVICE,
-    EventKind.DELIVERY: CREDIT_SERVICE,
-    EventKind.SENT_BACK: CREDIT_SERVICE,
-}
+_GROUPS: Final = {PRODUCER_GROUP: ORDER_SERVICE, CONSUMER: CREDIT_SERVICE}
+"""Maps the beginning of an event's text, which is the name of a group, to the service of this group."""
 _KINDS: Final = {topics.HALF_TOPIC: "half", topics.OP_HALF_TOPIC: "op"}
 _SHOWN_TOPICS: Final = ("orders", topics.HALF_TOPIC, topics.OP_HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC)
+_RARE_TOPICS: Final = (credit_refused.TOPIC, order_cancelled.TOPIC)
+"""The topics whose empty queues are not shown."""
 
 
 def state_of(system: PlayedSystem, seed: int, pressed: Sequence[Press], language: str) -> Json:
-    """Returns the state of a session in a language. `pressed` are the buttons that were pressed since its start."""
+    """Returns the session's state in the given language. `pressed` contains the buttons pressed since the session's start."""
     rocketmq, log = system.rocketmq, system.log()
     inspection = rocketmq.inspection() if rocketmq.is_running else None
     orders, credits = system.orders.tables(), system.credits.tables()
@@ -93,21 +91,25 @@ def record_bytes(log: bytes, offset: int) -> Json | None:
 
 
 def _events(system: PlayedSystem, language: str) -> list[Json]:
-    """Returns the journal's events and the services' own ones, in the order in which they happened."""
-    events: list[SessionEvent] = []
-    notes = list(system.notes)
-    for position, event in enumerate(system.rocketmq.journal.events):
-        while notes and notes[0].position <= position:
-            events.append(notes.pop(0))
-        who = _WHO.get(event.kind, _BROKER) if not event.text.startswith(_HISTORY) else ORDER_SERVICE
-        events.append(SessionEvent(position, event.at_s, who, event.text.removesuffix(_ASKED), event.kind.value))
     return [
         {
-            "at_s": round(event.at_s, 3), "who": translated(event.who, language), "text": translated(event.text, language),
-            "kind": event.kind,
+            "at_s": round(event.at_s, 3), "who": translated(_who(event), language), "kind": _kind(event),
+            "text": translated(event.text.removesuffix(_ASKED), language),
         }
-        for event in (*events, *notes)
+        for event in system.history()
     ]  # fmt: skip
+
+
+def _kind(event: SessionEvent | JournalEvent) -> str:
+    return event.kind.value if isinstance(event, JournalEvent) else event.kind
+
+
+def _who(event: SessionEvent | JournalEvent) -> str:
+    if isinstance(event, SessionEvent):
+        return event.who
+    if event.kind is EventKind.DECISION:
+        return ORDER_SERVICE
+    return next((service for group, service in _GROUPS.items() if event.text.startswith(group)), _BROKER)
 
 
 def _order(row: Row, transactions: list[Row]) -> Row:
@@ -134,9 +136,11 @@ def _queues(inspection: Inspection | None) -> list[Json]:
         return []
     counts = inspection.topics()
     found = []
-    for topic in _SHOWN_TOPICS:
+    for topic in (*_SHOWN_TOPICS, *_RARE_TOPICS):
         for queue_id in range(counts.get(topic, 0)):
             offsets = [message.queue_offset for message in inspection.queue(topic, queue_id)]
+            if not offsets and topic in _RARE_TOPICS:
+                continue
             first, end = (offsets[0], offsets[-1] + 1) if offsets else (0, 0)
             found.append({"topic": topic, "queue_id": queue_id, "min": first, "max": end})
     return found

@@ -1,14 +1,15 @@
-"""What the order side and the credit side of a session have in common: the event loop, the world, and the list of events."""
+"""Defines what the order service and the credit service of a session share: event loop, world and list of events."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Engine, text
 
+from rocketmq_broker.admin.timeline.event import Arrow
 from rocketmq_broker.testing.loops.page_loop import PageLoop
 from rocketmq_broker.world import World
 
@@ -22,17 +23,28 @@ CREDIT_SERVICE: Final = "credit service"
 SHORT_ID: Final = 8
 """The number of characters of an order id that events show."""
 
-Note = Callable[[str, str, str], None]
-"""Adds an event: who, the sentence, and the kind."""
+
+class ServiceStep(NamedTuple):
+    """An event as an arrow of the sequence diagram."""
+
+    transaction_id: str
+    arrow: Arrow
+
+
+class Note(Protocol):
+    """Adds an event to the session."""
+
+    def __call__(self, who: str, text: str, kind: str, step: ServiceStep | None = None) -> None:
+        """`who` is the part of the system, `text` the sentence. With `step` the event is also an arrow of a diagram."""
 
 
 class ProcessDied(BaseException):
-    """Ends everything that the order service is doing, as kill -9 ends a process. No code of the service catches it."""
+    """Raised to end the order service's process like kill -9. It is a BaseException, so that no service code catches it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
-    """An event of the page."""
+    """An event of a service, which the page shows."""
 
     position: int
     """The number of the journal's events before it."""
@@ -40,11 +52,13 @@ class SessionEvent:
     who: str
     text: str
     kind: str
+    step: ServiceStep | None = None
+    """The event's arrow in a diagram, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a service gets from the session."""
+    """The session's objects that a service uses."""
 
     loop: PageLoop
     world: World
@@ -55,7 +69,7 @@ class Surroundings:
 class PageClientLoop:
     """The event loop of a service's client (`service_runtime.messaging.client_loop.ClientLoop`) in a session.
 
-    A page has one event loop and no threads. A request to a service therefore runs the loop until it has its answer.
+    A page has one event loop and no threads. `run` therefore runs the loop until the coroutine has a result.
     """
 
     def __init__(self, loop: PageLoop) -> None:
@@ -69,7 +83,7 @@ class PageClientLoop:
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Runs the coroutine and returns its result.
 
-        After `timeout_s`, cancels it and raises TimeoutError. Raises ProcessDied if the process dies before.
+        After `timeout_s`, cancels the coroutine and raises TimeoutError. Raises ProcessDied if the process ends first.
         """
         return self._loop.complete(self._while_alive(work, timeout_s))
 
@@ -77,7 +91,7 @@ class PageClientLoop:
         """Does nothing, because the session closes the loop."""
 
     async def die(self) -> None:
-        """Ends the process. Never returns."""
+        """Ends the process, so that calls of `run` raise ProcessDied. Never returns."""
         self._death.set_result(None)
         await asyncio.Event().wait()
 
@@ -91,7 +105,12 @@ class PageClientLoop:
         raise ProcessDied if self._death.done() else TimeoutError(f"no result within {timeout_s} s")
 
 
+def short_id(order_id: str) -> str:
+    """Returns the beginning of an order id, as events show it."""
+    return order_id[:SHORT_ID]
+
+
 def rows_of(engine: Engine, table: str) -> list[Row]:
-    """Returns all rows of a table in the order in which they were written."""
+    """Returns all rows of a table in insertion order."""
     with engine.connect() as connection:
         return [dict(row) for row in connection.execute(text(f"SELECT * FROM {table} ORDER BY rowid")).mappings()]

@@ -1,9 +1,10 @@
-"""The broker and the services of a session, in one event loop: what the buttons act on."""
+"""The broker and the services of a session, which run on one event loop."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from pathlib import Path
@@ -14,44 +15,47 @@ from sqlalchemy import Engine
 from credit_service.adapters.ledger import CONSUMER
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
 from demo.play.credit_side import CreditSide
-from demo.play.drawing import answered, diagram_of, diagram_of_latest, requests_to
+from demo.play.drawing import answered, diagram_of, requests_to
 from demo.play.order_side import OrderSide
-from demo.play.side import CREDIT_SERVICE, SessionEvent, Surroundings, Tables
+from demo.play.side import CREDIT_SERVICE, ServiceStep, SessionEvent, Surroundings, Tables
 from demo.play.verdict import SessionVerdict, judged
+from demo.play.witness import witnessed
 from demo.play.words import CannotPress
-from order_messages import order_cancelled, order_created
+from order_messages import credit_refused, order_cancelled, order_created, stock_short
 from order_service.adapters.tables import MIGRATIONS as ORDER_MIGRATIONS
 from rocketmq_broker.admin.console import Diagram
 from rocketmq_broker.admin.progress.resetting import TO_THE_FIRST, plan_reset, reset
+from rocketmq_broker.admin.timeline.event import Event
 from rocketmq_broker.client import Producer
 from rocketmq_broker.message.record import records_of
 from rocketmq_broker.testing import RocketMQ
+from rocketmq_broker.testing.journal import JournalEvent
 from rocketmq_broker.testing.loops.page_loop import PageLoop
 from rocketmq_broker.testing.virtual_time import without_threads
 from rocketmq_broker.world import current_world
 from service_runtime.database.opening import open_database
 
 TOPIC: Final = order_created.TOPIC
-CONSUMED: Final = (order_created.TOPIC, order_cancelled.TOPIC)
-"""The topics of the credit service. They exist before it starts, as in production."""
+CONSUMED: Final = (order_created.TOPIC, order_cancelled.TOPIC, credit_refused.TOPIC, stock_short.TOPIC)
+"""The topics that a service consumes. They exist before the services start, as in production."""
 _CONSUME_OFFSETS: Final = "config/consumerOffset.json"
 
 
 class PlayedSystem:
-    """A broker, an order service and a credit service. They run only while `do` runs."""
+    """A broker, an order service and a credit service. Their event loop runs only during `do`."""
 
     orders: OrderSide
     credits: CreditSide
 
     def __init__(self, seed: int) -> None:
-        """Starts broker and services. Call `close` at the end."""
+        """Starts the broker and the services. Call `close` at the end."""
         self.rocketmq = RocketMQ(seed=seed)
         self.is_apache = False
         """Whether the broker behaves like Apache's."""
         self.notes: list[SessionEvent] = []
         """The events of the services."""
         self.diagram: Diagram | None = None
-        """The sequence diagram of the latest transaction. It stays while the broker is down."""
+        """The sequence diagram of the latest order that has a half message. It stays while the broker is down."""
         self._loop = PageLoop()
         self._context = copy_context()
         self._folder = Path(tempfile.mkdtemp(prefix="play-"))
@@ -59,13 +63,26 @@ class PlayedSystem:
         self._context.run(self._start)
 
     def do(self, action: Callable[[PlayedSystem], Coroutine[Any, Any, None] | None]) -> None:
-        """Calls the action, and returns when all work of this moment is done. A coroutine runs on the event loop."""
+        """Calls the action, and runs the event loop until no more work is due at the current simulated time.
+
+        If the action returns a coroutine, the event loop runs it first.
+        """
         self._context.run(self._do, action)
 
     def verdict(self, orders: Tables, credits: Tables, log: bytes) -> SessionVerdict:
-        """Returns the verdict of the reconciliation's rules on the present tables of both services and the commit log."""
+        """Compares these tables and the commit log by the rules of the reconciliation, and returns the verdict."""
         offsets = self.rocketmq.stored_file(_CONSUME_OFFSETS)
         return judged(orders, credits, log, offsets, self.rocketmq.time.wall_ns() // 1_000_000)
+
+    def history(self) -> list[SessionEvent | JournalEvent]:
+        """Returns the journal's events and the services' own ones, in the order in which they happened."""
+        merged: list[SessionEvent | JournalEvent] = []
+        notes = deque(self.notes)
+        for position, event in enumerate(self.rocketmq.journal.events):
+            while notes and notes[0].position <= position:
+                merged.append(notes.popleft())
+            merged.append(event)
+        return [*merged, *notes]
 
     def log(self) -> bytes:
         """Returns the bytes of the commit log up to the end of its last record."""
@@ -73,15 +90,15 @@ class PlayedSystem:
         return log[: sum(record.size for record in records_of(log))]
 
     def diagram_of(self, word: str) -> Diagram | None:
-        """Returns the diagram of the transaction with this id or key; None if there is none. Raises CannotPress."""
+        """Returns the diagram of the order or the transaction with this id; None if there is none. Raises CannotPress."""
         if not self.rocketmq.is_running:
             raise CannotPress("the broker is down: start it again to see its records")
-        return self._context.run(diagram_of, self.rocketmq.inspection(), self.rocketmq.broker_addr, word)
+        return self._context.run(self._diagram_of, word)
 
     def deliver_again(self) -> None:
-        """Restarts the credit service without its offsets at the broker, so that all messages are delivered again.
+        """Restarts the credit service after resetting its offsets at the broker, so that all messages are delivered again.
 
-        Raises CannotPress if the broker has none.
+        Raises CannotPress if the broker has no offsets of the credit service.
         """
         requests = requests_to(self.rocketmq.inspection(), self.rocketmq.broker_addr)
         plan = answered(plan_reset(requests, CONSUMER, TOPIC, TO_THE_FIRST))
@@ -97,7 +114,7 @@ class PlayedSystem:
         )
 
     def close(self) -> None:
-        """Stops broker and services, and removes the databases."""
+        """Stops the broker and the services, and removes the databases."""
         self._context.run(self._close)
 
     # internals
@@ -130,8 +147,17 @@ class PlayedSystem:
             if work is not None:
                 self._loop.complete(work)
             self._loop.complete(self.rocketmq.settle())
-            if self.rocketmq.is_running:
-                self.diagram = diagram_of_latest(self.rocketmq.inspection(), self.rocketmq.broker_addr)
+            if self.rocketmq.is_running and (transactions := self.rocketmq.inspection().transactions()):
+                latest = transactions[-1]
+                self.diagram = self._diagram_of(next(iter(latest.keys), latest.transaction_id))
+
+    def _diagram_of(self, word: str) -> Diagram | None:
+        return diagram_of(self.rocketmq.inspection(), self.rocketmq.broker_addr, word, self._witnessed)
+
+    def _witnessed(self, transaction_id: str, order_id: str | None) -> list[Event]:
+        time = self.rocketmq.time
+        begun_ms = time.wall_ns() // 1_000_000 - round(time.elapsed_s * 1000)
+        return list(witnessed(self.history(), transaction_id, order_id, begun_ms))
 
     def _close(self) -> None:
         with without_threads(), self.rocketmq.inside():
@@ -143,6 +169,6 @@ class PlayedSystem:
             engine.dispose()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _note(self, who: str, text: str, kind: str) -> None:
+    def _note(self, who: str, text: str, kind: str, step: ServiceStep | None = None) -> None:
         position, at_s = len(self.rocketmq.journal.events), self.rocketmq.time.elapsed_s
-        self.notes.append(SessionEvent(position, at_s, who, text, kind))
+        self.notes.append(SessionEvent(position, at_s, who, text, kind, step))

@@ -172,7 +172,7 @@ class ScenarioContext:
     def send_unreadable(self) -> None:
         """Sends an invalid message to the topic of the orders.
 
-        The message is sent in a transaction of another program. That transaction is committed.
+        The message is sent and committed in a transaction of another program.
         """
         body = json.dumps({"order_id": self.run.customer, "customer": self.run.customer, "total": "25.99"}).encode()
         message = Message.of(ORDERS_TOPIC.decode(), body, tags="created", keys=[self.run.customer])
@@ -226,7 +226,7 @@ class ScenarioContext:
                 self.note("the credit database accepts writes again", _at(CREDIT_DATABASE, "unlocked"))
 
     def deaths(self, process: Process) -> int:
-        """Returns the number of times that the process has died."""
+        """Returns the number of times that the process has exited."""
         return len(self._keeper.deaths_ms[process.name])
 
     def is_ready(self, process: Process) -> bool:
@@ -276,7 +276,7 @@ class ScenarioContext:
         try:
             response = ask(method, url, body, timeout_s=_REQUEST_S)
         except httpx.TransportError as error:
-            raise DemoError(f"no answer to {method} {url}: {error}") from None
+            raise DemoError(f"no response to {method} {url}: {error}") from None
         self.note(f"{method} {httpx.URL(url).path} is answered {response.status_code}")
         if response.is_error:
             raise DemoError(f"{method} {url} was refused: {_in_words(response)}")
@@ -298,12 +298,15 @@ class ScenarioContext:
 
 
 async def checks_of(namesrv_addr: str, transaction_id: str) -> int:
-    """Returns the number of a transaction's check-backs; 0 if it is unknown. Raises DemoError if no broker answers."""
+    """Returns the number of a transaction's check-backs; 0 if it is unknown. Raises DemoError if no broker responds."""
     return max((info.checks or 0 for info in await _infos_of(namesrv_addr, transaction_id)), default=0)
 
 
 async def states_of(namesrv_addr: str, transaction_id: str) -> list[str]:
-    """Returns the states of a transaction's half messages; empty if it is unknown. Raises DemoError if no broker answers."""
+    """Returns the states of a transaction's half messages; empty if it is unknown.
+
+    Raises DemoError if no broker responds.
+    """
     return [info.state for info in await _infos_of(namesrv_addr, transaction_id)]
 
 
@@ -315,14 +318,14 @@ async def _infos_of(namesrv_addr: str, transaction_id: str) -> list[TransactionI
 
 
 async def pending_transactions(namesrv_addr: str) -> int:
-    """Returns the number of pending transactions. Raises DemoError if no broker answers."""
+    """Returns the number of pending transactions. Raises DemoError if no broker responds."""
     async with asking(namesrv_addr) as session:
         answers = await session.ask_each(lambda broker: broker.list_pending(ListPendingTransactionsRequestHeader(max_count=1)))
     return sum(found.total for _, found in answers)
 
 
 async def is_dead_letter(namesrv_addr: str, message_id: str, group: str) -> bool:
-    """Returns True if the message is a dead letter of the consumer group. Raises DemoError if no broker answers."""
+    """Returns True if the message is a dead letter of the consumer group. Raises DemoError if no broker responds."""
     async with asking(namesrv_addr) as session:
         try:
             return bool(await find_dead_letters(session, message_id, group))
@@ -349,7 +352,7 @@ async def send_committed(namesrv_addr: str, message: Message) -> None:
 
 
 async def consumer_offset(namesrv_addr: str, broker_name: str, queue_id: int) -> int:
-    """Returns the credit service's offset in a queue of the topic orders, or -1. Raises DemoError if no broker answers."""
+    """Returns the credit service's offset in a queue of the topic orders, or -1. Raises DemoError if no broker responds."""
     async with asking(namesrv_addr) as session:
         answers = await session.ask_each(lambda broker: consume_stats(broker, _CONSUMER_GROUP, ORDERS_TOPIC.decode()))
     for _, stats in answers:

@@ -1,6 +1,6 @@
 """Keeps the system running.
 
-Starts its processes in order, and restarts a process that has died unless a scenario keeps it down.
+Starts its processes in order, and restarts a process that has exited unless a scenario keeps it down.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Kept:
 
 
 class Keeper:
-    """Starts all processes of a system and restarts them when they die. Runs in a thread until the end of the block."""
+    """Starts all processes of a system and restarts them when they exit. Runs in a thread until the end of the block."""
 
     def __init__(self, system: System) -> None:
         """Creates a keeper without starting the processes of `system`."""

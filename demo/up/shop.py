@@ -181,7 +181,7 @@ class Shop:
     async def place(self, visit: Visit) -> str:
         """Places the order that the form describes.
 
-        Raises Refused with the order service's reason, or CannotAsk if the service does not answer.
+        Raises Refused with the order service's reason, or CannotAsk if the service does not respond.
         """
         item = {"name": visit.word("article"), "quantity": _number(visit, "quantity"), "price_cents": _cents(visit.word("price"))}
         body = {"customer": visit.word("customer"), "items": [item], "payment": visit.word("payment") or "now"}
@@ -195,7 +195,7 @@ class Shop:
     async def pay(self, visit: Visit) -> str:
         """Pays for the order whose id the form contains.
 
-        Raises Refused with the order service's reason, or CannotAsk if the service does not answer.
+        Raises Refused with the order service's reason, or CannotAsk if the service does not respond.
         """
         order_id = visit.word("order")
         if re.fullmatch("[0-9A-Za-z-]{1,36}", order_id) is None:
@@ -207,15 +207,15 @@ class Shop:
         return f"order {order_id} is paid: the next check-back finds the payment, and its answer is COMMIT"
 
     async def _asked(self, path: str, body: Mapping[str, object]) -> httpx.Response:
-        """Returns the order service's response. Raises CannotAsk if the service does not answer."""
+        """Returns the order service's response. Raises CannotAsk if the service does not respond."""
         try:
             async with httpx.AsyncClient(timeout=_REQUEST_S, transport=self._transport, trust_env=False) as client:
                 return await client.post(f"{self._order_url}{path}", json=body)
         except httpx.TransportError as error:
-            raise CannotAsk(f"the order service does not answer: {error or type(error).__name__}") from None
+            raise CannotAsk(f"the order service does not respond: {error or type(error).__name__}") from None
 
     def after_order(self, visit: Visit) -> str:
-        """Returns the URL of the start screen with the transactions of the order's customer."""
+        """Returns the URL of the start screen, filtered by the customer of the order."""
         return url("/", customer=visit.word("customer") or None)
 
     async def search(self, word: str) -> list[SearchHit]:
@@ -260,7 +260,7 @@ def steps_of(
 
 
 async def _decided(visit: Visit, transaction_ids: Sequence[str]) -> Mapping[str, str] | None:
-    """Returns the broker's known states of these transactions, or None if the broker does not answer."""
+    """Returns the broker's known states of these transactions, or None if the broker does not respond."""
     found: dict[str, str] = {}
     try:
         async with asyncio.timeout(_BROKER_S):

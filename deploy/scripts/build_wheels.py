@@ -183,7 +183,9 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     kept: Mapping[str, str] = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     done = subprocess.run(command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, timeout=3600)
     if done.returncode:
-        raise CannotBuildWheel(f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+        raise CannotBuildWheel(
+            f"{' '.join(map(str, command))} ended with code {done.returncode}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        )
     return done.stdout
 
 

@@ -59,7 +59,7 @@ def _description(text: str) -> str:
 
 
 def main() -> None:
-    """Writes the tour."""
+    """Writes the tour to `.tours/reading-tour.tour`."""
     TOUR.parent.mkdir(exist_ok=True)
     TOUR.write_text(f"{json.dumps(tour(), indent=2, ensure_ascii=False)}\n", encoding="utf-8")
 

@@ -1,8 +1,8 @@
 """Updates the tables of docs/from-the-article.md and its translation: `python -m deploy.scripts.from_the_article`.
 
-docs/from-the-article.toml has a row for each name of Apache's source. Line numbers are looked up by symbol, so that they stay
-correct. Tables are below `<!-- rows: STEP -->`, and the line of counts is below `<!-- counts -->`. A test fails if a page differs
-from the rows.
+docs/from-the-article.toml has a row for each name in Apache's source. Line numbers are looked up by symbol, so that
+they stay correct. Tables are below `<!-- rows: STEP -->`, and the line of counts is below `<!-- counts -->`. A test
+fails if a page differs from the rows.
 """
 
 import ast
@@ -67,7 +67,7 @@ def _statements(path: str) -> list[ast.stmt]:
     """Returns the statements of a module. Cached, because many rows may name the same module. Raises ArticlePageError."""
     file = ROOT / path
     if not file.is_file():
-        raise ArticlePageError(f"no file {path}")
+        raise ArticlePageError(f"{path} does not exist, but a row names it")
     return ast.parse(file.read_text()).body
 
 
@@ -123,7 +123,7 @@ def _chapter(chapter: str, *, is_chinese: bool) -> str:
     if is_chinese and translation.is_file():
         page = translation
     if not page.is_file():
-        raise ArticlePageError(f"no chapter {chapter}")
+        raise ArticlePageError(f"the chapter {chapter} does not exist, but a row names it")
     return f"[{page.read_text().splitlines()[0].lstrip('# ')}](../{page.relative_to(ROOT)})"
 
 

@@ -84,7 +84,7 @@ def refuse_changes(status: str) -> None:
 
 
 def problems_of(distribution: Path, version: str) -> list[str]:
-    """Returns the errors in the metadata of a wheel or sdist for which a package index would refuse it."""
+    """Returns the errors in the metadata of a wheel or sdist that would make a package index reject the distribution."""
     written = _metadata(distribution)
     try:
         metadata = Metadata.from_email(written, validate=True)

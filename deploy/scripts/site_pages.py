@@ -32,7 +32,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Returns the page's text with links that work on the site. Does not change code."""
+    """Returns the page's text with links that work on the site. Code blocks are unchanged."""
     source = page.file.src_uri
     in_repository = source if source.startswith(_FOLDER) else f"docs/{source}"
     return LINK.sub(lambda found: _linked(found, in_repository, source, files), markdown)

@@ -1,8 +1,10 @@
-"""Builds what the page docs/play loads: `python -m deploy.scripts.site_play FOLDER`. `make site` runs it.
+"""Builds the files that the page docs/play loads: `python -m deploy.scripts.site_play FOLDER`.
 
-The page runs the broker and the services in Pyodide, a CPython for browsers. Pyodide comes from npm, and compiled packages come
-as wheels from PyPI, each with a fixed checksum. Both are kept in build/play. Everything else is from this checkout and its .venv:
-what a program in node's Pyodide reads of them while it presses every button and plays every round.
+`make site` runs this script. The page runs the broker and the services in Pyodide, a CPython for browsers. Pyodide
+is downloaded from npm, and compiled packages are downloaded as wheels from PyPI, each with a fixed checksum. The
+downloads are kept in build/play. All other files come from this checkout and its .venv. To find them, the script
+runs the page's program in Pyodide on node, uses every button and plays every round, and records the files that are
+read.
 """
 
 from __future__ import annotations
@@ -34,12 +36,12 @@ ABI: Final = "pyemscripten_2026_0_wasm32"
 
 
 class CannotBuildPlay(Exception):
-    """The page's files could not be built. The exception's text is the reason."""
+    """Raised if the page's files cannot be built. The error message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A package of a registry in a fixed version, with the SHA-256 checksum of its file."""
+    """A package with a fixed version, and the SHA-256 checksum of its file in the registry."""
 
     name: str
     version: str
@@ -85,6 +87,7 @@ for words in plays:
     for language in ("en", "zh"):
         call(do="rounds", language=language)
         call(do="state", language=language)
+        call(do="replay", language=language)
     call(do="test")
 print(json.dumps(opened + [module.__file__ for module in sys.modules.values() if getattr(module, "__file__", None)]))
 """
@@ -103,7 +106,10 @@ for file in pathlib.Path("/0").rglob("*.py"):
 
 
 def main(arguments: list[str]) -> None:
-    """Builds the files into the folder that is named, and prints a line about them."""
+    """Builds the files, and prints a line about them. Exits with an error text if they cannot be built.
+
+    `arguments` contains the folder, or nothing for build/site/play.
+    """
     try:
         [folder] = arguments or [str(ROOT / "build" / "site" / "play")]
         print(build(Path(folder)))
@@ -112,7 +118,10 @@ def main(arguments: list[str]) -> None:
 
 
 def build(folder: Path) -> str:
-    """Writes the page's files into the folder's sub-folder `runtime`. Returns a line with their size. Raises CannotBuildPlay."""
+    """Writes the page's files to the sub-folder `runtime`, and their licenses to the sub-folder `licenses`.
+
+    Returns a line with the number and the size of the files. Raises CannotBuildPlay.
+    """
     tarball, wheels = pyodide_tarball(), {pinned.name: wheel_of(pinned) for pinned in WHEELS}
     runtime, licenses = folder / "runtime", folder / "licenses"
     for emptied in (runtime, licenses):
@@ -139,14 +148,17 @@ def build(folder: Path) -> str:
 
 
 def pyodide_tarball() -> Path:
-    """Returns the npm package, fetched if necessary. Raises CannotBuildPlay."""
+    """Returns the path of Pyodide's npm package. Downloads the package if it is not cached. Raises CannotBuildPlay."""
     file = CACHE / f"pyodide-{PYODIDE.version}.tgz"
     command = ["npm", "pack", "--silent", f"{PYODIDE.name}@{PYODIDE.version}"]
     return _fetched(PYODIDE, file, lambda: _run(command, CACHE))
 
 
 def wheel_of(pinned: Pinned) -> Path:
-    """Returns the wheel of a compiled package for the page's Python, fetched if necessary. Raises CannotBuildPlay."""
+    """Returns the path of a compiled package's wheel for the page's Python. Downloads the wheel if it is not cached.
+
+    Raises CannotBuildPlay.
+    """
     tag = f"cp{PYTHON.replace('.', '')}"
     file = CACHE / f"{pinned.name.replace('-', '_')}-{pinned.version}-{tag}-{tag}-{ABI}.whl"
     command = [
@@ -161,7 +173,7 @@ def _fetched(pinned: Pinned, file: Path, fetch: Callable[[], None]) -> Path:
         CACHE.mkdir(parents=True, exist_ok=True)
         fetch()
     if not file.exists():
-        raise CannotBuildPlay(f"{pinned.name} {pinned.version} did not arrive as {file.name}")
+        raise CannotBuildPlay(f"the download of {pinned.name} {pinned.version} did not create the file {file.name}")
     found = hashlib.sha256(file.read_bytes()).hexdigest()
     if found != pinned.sha256:
         file.unlink()
@@ -189,7 +201,10 @@ def moved_wheels(lock: str) -> list[str]:
 
 
 def unpack_pyodide(tarball: Path, folder: Path) -> None:
-    """Writes the files of the npm package that a Pyodide needs into a folder, uncompressed. Raises CannotBuildPlay."""
+    """Extracts from the npm package the files that Pyodide needs. Writes them to `folder`, uncompressed.
+
+    Raises CannotBuildPlay.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(tarball) as package:
         for name in (*_PLAIN, *_COMPRESSED):
@@ -200,7 +215,10 @@ def unpack_pyodide(tarball: Path, folder: Path) -> None:
 
 
 def unpack_runtime(tarball: Path, folder: Path) -> None:
-    """Writes the files of the npm package into a folder as the page loads them. Raises CannotBuildPlay."""
+    """Extracts from the npm package the files that the page loads. Writes them to `folder`, partly compressed with gzip.
+
+    Raises CannotBuildPlay.
+    """
     unpack_pyodide(tarball, folder)
     for name, compressed in _COMPRESSED.items():
         (folder / compressed).write_bytes(gzip.compress((folder / name).read_bytes(), mtime=0))
@@ -211,9 +229,9 @@ def unpack_runtime(tarball: Path, folder: Path) -> None:
 
 
 def run_in_node(program: str, pyodide: Path, folders: Iterable[Path]) -> str:
-    """Runs a Python program in node with the page's Python, and returns what it prints. Raises CannotBuildPlay.
+    """Runs a Python program with the page's Python in node, and returns its output. Raises CannotBuildPlay.
 
-    `pyodide` is the npm package, unpacked. `folders` become sys.path.
+    `pyodide` is the folder of the unpacked npm package. `folders` become sys.path.
     """
     if shutil.which("node") is None:
         raise CannotBuildPlay("node is missing: apt-get install nodejs")
@@ -225,9 +243,10 @@ def run_in_node(program: str, pyodide: Path, folders: Iterable[Path]) -> str:
 
 
 def traced_files(pyodide: Path, wheels: Path) -> dict[str, Path]:
-    """Returns path in the archive and file of what the page's Python reads of checkout and .venv while all buttons are pressed.
+    """Returns the files of the checkout and .venv that the page's Python reads while every button is used.
 
-    `wheels` is a folder with the content of the wheels, which is not part of the result. Raises CannotBuildPlay.
+    The files are keyed by their paths in the archive. `wheels` is the folder of the unpacked wheels, whose files are
+    not included. Raises CannotBuildPlay.
     """
     folders = [wheels, *SOURCES, *(Path(folder) for folder in sys.path if folder.endswith("site-packages"))]
     printed = run_in_node(f"BLOCKED = {BLOCKED!r}{_TRACE}", pyodide, folders)
@@ -235,9 +254,11 @@ def traced_files(pyodide: Path, wheels: Path) -> dict[str, Path]:
 
 
 def used_files(read: Iterable[str], folders: Sequence[Path]) -> dict[str, Path]:
-    """Returns path in the archive and file of what was read under /1, /2 and so on, the names of the folders for the program.
+    """Returns the files in `folders` to which the paths in `read` refer, keyed by path in the archive.
 
-    Metadata of distributions is left out: a program that looks for entry points reads those of every distribution.
+    The paths begin with /N, where N is the index of a folder. Files of the first folder are not included. Metadata of
+    distributions is not included either, because a program that looks for entry points reads the metadata of every
+    distribution.
     """
     found = {}
     for path in read:
@@ -251,7 +272,10 @@ def used_files(read: Iterable[str], folders: Sequence[Path]) -> dict[str, Path]:
 
 
 def stage_modules(folder: Path, used: Mapping[str, Path], wheels: Path) -> None:
-    """Copies the modules, the content of the wheels, and the metadata by which packages find their versions into a folder."""
+    """Copies the used modules and the content of the wheels to `folder`.
+
+    Also copies the metadata in which packages look up their versions.
+    """
     for file in wheels.rglob("*"):
         if file.suffix in (".py", ".so") or file.name == "METADATA":
             _keep(folder / file.relative_to(wheels), file.read_bytes())
@@ -265,7 +289,7 @@ def stage_modules(folder: Path, used: Mapping[str, Path], wheels: Path) -> None:
 
 
 def pack(staged: Path, archive: Path) -> None:
-    """Writes the staged files into an archive, which is the same each time. Leaves out sources of which there is bytecode."""
+    """Writes the staged files to a reproducible archive. Leaves out source files that have a bytecode file."""
     names = {file.relative_to(staged).as_posix() for file in staged.rglob("*") if file.is_file()}
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as written:
         for name in sorted(names - {compiled.removesuffix("c") for compiled in names if compiled.endswith(".pyc")}):

@@ -1,9 +1,10 @@
 """Updates each Chinese page PAGE.zh.md from its English page PAGE.md.
 
-A Chinese page contains the code blocks of the English page, and its links lead to Chinese pages where these exist. Its last line
-contains digests of the English sections' prose at the time of the translation. `python -m deploy.scripts.translations` updates
-code blocks and links of all Chinese pages. `python -m deploy.scripts.translations PAGE.md` also updates the digests of one page.
-Run it after the translation has been updated.
+A Chinese page contains the code blocks of the English page, and its links lead to Chinese pages where these exist.
+Its last line contains digests of the English sections' prose at the time of the translation. `python -m
+deploy.scripts.translations` updates code blocks and links of all Chinese pages. `python -m
+deploy.scripts.translations PAGE.md` also updates the digests of one page. Run the second command after the
+translation of the page has been updated.
 """
 
 import hashlib

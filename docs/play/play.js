@@ -43,14 +43,17 @@
     const parts = new URLSearchParams(location.hash.replace(/^#/, "").replaceAll("+", "%2B"));
     const seed = Number.parseInt(parts.get("seed") ?? "7", 10);
     const pressed = (parts.get("do") ?? "").split(",").filter(Boolean);
-    return {seed: Number.isSafeInteger(seed) && seed >= 0 ? seed : 7, words: pressed, round: parts.get("round")};
+    return {seed: Number.isSafeInteger(seed) && seed >= 0 ? seed : 7, words: pressed, round: parts.get("round"), replayed: parts.get("replay")};
   }
 
   const hashOf = (seed, pressed) => `#seed=${seed}${pressed.length ? `&do=${pressed.join(",")}` : ""}`;
 
+  const hashOfShop = () => hashOf(session.state.seed, session.state.words) + (session.round ? `&round=${session.round}` : "");
+
   function keepAddress() {
-    const {seed, words: pressed} = session.state;
-    history.replaceState(null, "", hashOf(seed, pressed) + (session.round ? `&round=${session.round}` : ""));
+    const replayed = session.replayed && `#replay=${session.replayed}`;
+    history.replaceState(null, "", replayed ?? hashOfShop());
+    byId("to-shop").hash = hashOfShop();
     const other = document.querySelector("a.language");
     other.hash = location.hash;
   }
@@ -61,7 +64,7 @@
 
   // The worker
 
-  const session = {round: null, state: null, rounds: [], record: null};
+  const session = {round: null, replayed: null, state: null, rounds: [], record: null};
   let worker = null;
   let waiting = new Map();
   let calls = 0;
@@ -170,7 +173,9 @@
     createWorker();
     const isFirst = byId("play").hidden;
     session.rounds = await result({do: "rounds", language});
-    await replay(address());
+    const wanted = address();
+    await replay(wanted);
+    await showReplayed(wanted.replayed);
     byId("begin").hidden = true;
     if (isFirst) byId("main").focus({preventScroll: true});
   }
@@ -187,6 +192,21 @@
     if (wanted.length) session.state = await result({do: "state", language});
     keepAddress();
     draw();
+  }
+
+  // The other view: Apache's check() beside this broker's. No name means the shop.
+
+  async function showReplayed(name) {
+    const found = name === null ? null : await result({do: "replay", history: name, language});
+    session.replayed = found?.history ?? null;
+    byId("play").classList.toggle("is-replayed", found !== null);
+    for (const [id, isCurrent] of [["to-shop", found === null], ["to-replayed", found !== null]]) {
+      if (isCurrent) byId(id).setAttribute("aria-current", "page");
+      else byId(id).removeAttribute("aria-current");
+    }
+    byId("replayed").replaceChildren(...(found ? [element("h2", {tabindex: "-1"}, words.replayed), ...harmless(found.html).childNodes] : []));
+    keepAddress();
+    byId("replayed").querySelector("h2")?.focus({preventScroll: true});
   }
 
   // One press at a time, in the order of the clicks
@@ -219,6 +239,10 @@
     const panel = (name, ...content) =>
       element("section", {class: "panel", id: `panel-${name}`, "aria-labelledby": `title-${name}`}, element("h2", {id: `title-${name}`}, words.panels[name]), ...content);
     byId("play").replaceChildren(
+      element("nav", {"aria-label": words.views}, element("ul", {},
+        element("li", {}, element("a", {id: "to-shop", href: hashOf(session.state.seed, [])}, words.shop)),
+        element("li", {}, element("a", {id: "to-replayed", href: "#replay="}, words.replayed)))),
+      element("section", {id: "replayed", "aria-labelledby": "to-replayed"}),
       element("div", {class: "summary"},
         element("p", {id: "clock", class: "faint"}),
         panel("verdict", element("div", {id: "verdict", "aria-live": "polite"})),
@@ -293,15 +317,21 @@
       element("p", {}, `${verdict.is_consistent ? "✓" : "✗"} ${verdict.text}`), problems.length ? element("ul", {}, ...problems) : null));
   }
 
-  const SVG = new Set(["svg", "g", "line", "rect", "text", "tspan", "path", "title", "circle", "polyline"]);
+  const HARMLESS = new Set(["svg", "g", "line", "rect", "text", "tspan", "path", "title", "circle", "polyline", "div", "p", "h2", "a",
+    "strong", "table", "thead", "tbody", "tr", "th", "td"]);
+
+  function harmless(markup) {
+    const {body} = new DOMParser().parseFromString(markup || "", "text/html");
+    for (const part of body.querySelectorAll("*")) {
+      if (!HARMLESS.has(part.localName)) part.remove();
+      else for (const {name, value} of [...part.attributes]) if (/^on|href/i.test(name) && !/^#replay=[\w-]+$/.test(value)) part.removeAttribute(name);
+    }
+    return body;
+  }
 
   function drawDiagram(drawing) {
-    const svg = new DOMParser().parseFromString(drawing || "", "text/html").querySelector("svg");
+    const svg = harmless(drawing).querySelector("svg");
     if (!svg) return byId("diagram").replaceChildren(element("p", {class: "empty"}, words.none.diagram));
-    for (const part of [svg, ...svg.querySelectorAll("*")]) {
-      if (!SVG.has(part.localName)) part.remove();
-      else for (const {name} of [...part.attributes]) if (/^on|href/i.test(name)) part.removeAttribute(name);
-    }
     return byId("diagram").replaceChildren(element("div", {class: "scroll", tabindex: "0", role: "group", "aria-label": words.panels.diagram}, svg));
   }
 
@@ -394,7 +424,7 @@
     if (!worker || location.hash === "#main") return;
     // A press that is still being answered will write the address of its own state.
     const wanted = address();
-    queue = queue.then(() => replay(wanted)).catch((error) => { if (!(error instanceof Stopped)) trouble(error.message); });
+    queue = queue.then(() => (wanted.replayed === null && location.hash !== hashOfShop() ? replay(wanted) : null)).then(() => showReplayed(wanted.replayed)).catch((error) => { if (!(error instanceof Stopped)) trouble(error.message); });
   });
 
   offer();

@@ -96,7 +96,10 @@ class SqlStockRoom:
         locked = _LockedRows(rows, new, stock, taken)
         shipments = [locked.apply(instruction) for instruction in instructions]
         if len(insert_missing(session.connection(), _LINES, locked.lines, ["order_id", "article"])) < len(locked.lines):
-            raise ShipmentNotStored("the articles of a shipment were neither inserted nor found")
+            raise ShipmentNotStored(
+                f"cannot store {len(locked.lines)} shipment lines: a row was neither inserted nor found; "
+                "check the database for triggers and rules"
+            )
         session.info.setdefault(_APPLIED, []).extend(zip(instructions, shipments, strict=True))
         return shipments
 
@@ -201,7 +204,10 @@ def _locked_shipments(session: Session, order_ids: Collection[str]) -> dict[str,
     query = select(ShipmentRow).where(col(ShipmentRow.order_id).in_(sorted(order_ids))).order_by(col(ShipmentRow.order_id))
     rows = {row.order_id: row for row in session.exec(query.with_for_update())}
     if missing := order_ids - rows.keys():
-        raise ShipmentNotStored(f"cannot store the shipment of order {min(missing)}: the row was neither inserted nor found")
+        raise ShipmentNotStored(
+            f"cannot store the shipment of order {min(missing)}: the row was neither inserted nor found; "
+            "check the database for triggers and rules"
+        )
     return rows
 
 

@@ -48,7 +48,7 @@ def create_app(
     threads: int = 16,
     guard: WriteGuard = _UNRESTRICTED,
 ) -> Flask:
-    """Returns the Flask application. It answers requests whose Host header names one of `hosts`."""
+    """Returns the Flask application. It rejects requests whose Host header does not name one of `hosts`."""
     app = create_application(
         __name__,
         [inventory_api, health_api],
@@ -67,7 +67,7 @@ def create_app(
 
 @inventory_api.put("/stock/<path:article>")
 def put_stock(article: str) -> Response:
-    """Sets the stock of an article. The article is tracked from then on."""
+    """Sets the stock of an article. If the article was not tracked, starts to track it."""
     name = Article.model_validate({"name": article}).name
     wanted = StockRequest.model_validate_json(request.get_data())
     _stock_room().set_stock(name, wanted.available)

@@ -30,7 +30,10 @@ _UNSENT: Final = "The log says why they cannot be sent. Until then the order ser
 
 
 def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
-    """Builds the HTTP application, the consumer that stores orders in the inbox, and the threads that ship and report."""
+    """Builds the HTTP application, the consumer that stores orders in the inbox, and two threads.
+
+    One thread ships the orders in the inbox. The other thread sends shortages to the order service.
+    """
     settings, metrics, world = opened.settings, opened.metrics, opened.world
     address, timeout_ms = settings.namesrv_addr, settings.send_timeout_ms
     count = message_counter(metrics)

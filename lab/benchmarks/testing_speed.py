@@ -1,7 +1,7 @@
 """Measures the speed of the fixture `rocketmq`: `python -m lab.benchmarks.testing_speed`.
 
-Prints medians of several rounds: the time to the first stored message, the time for fifteen minutes of check-backs, the time for
-an isolated test, and the memory that one RocketMQ adds to the process.
+Prints medians of several rounds: the time to the first stored message, the time for fifteen minutes of check-backs,
+the time for an isolated test, and the memory that one `RocketMQ` object adds to the process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """Simulates broker, services, customers and faults in one process, and checks the result.
 
-Each run is called a simulation here, and a world in names and on screens. The seed of a run determines all its events.
+A run is called a simulation in docstrings, and a world in identifiers and on screens. The seed of a run determines
+all its events.
 """

@@ -65,7 +65,7 @@ def simulate(
 
 
 def _fitting(plan: Plan) -> Plan:
-    """Returns the plan. Raises UnreadablePlan if the plan does not fit its own settings."""
+    """Returns the plan unchanged. Raises UnreadablePlan for an unknown setting or event, or for a fault without a target."""
     shape_for(plan)
     return plan
 

@@ -1,4 +1,4 @@
-"""Runs one plan: simulates the shop with customers and faults, and returns the violations that the judges find."""
+"""Runs one plan: simulates the shop with customers and faults, and returns the violations of the shop's guarantees."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ShopPlayed:
 
 
 def play(plan: Plan) -> ShopPlayed:
-    """Runs the plan to its end. Raises UnreadablePlan. Raises NothingLeft if the simulation stops before its end."""
+    """Runs the plan to its end and returns the result. Raises UnreadablePlan, and NothingLeft if the simulation ends early."""
     logging.disable(logging.CRITICAL)
     try:
         return _ShopWorld(plan).played()

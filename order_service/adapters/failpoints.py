@@ -2,18 +2,18 @@
 
 A demo arms a failpoint in a running service with a file in the folder ORDER_FAILPOINTS_FOLDER (see
 `service_runtime.failing.armed_failpoints`). The setting FAILPOINTS arms one for the lifetime of the process: with
-`exit-after-local-commit:every=N` it fails at every Nth local commit. Without these settings no failpoint is armed. These are the
-failpoints, in the order of the protocol's steps:
+`exit-after-local-commit:every=N` it fails at every Nth local commit. Without these settings no failpoint is armed.
+These are the failpoints, in the order of the protocol's steps:
 
     lose-half-message            the half message is not sent; the client sends it again, in a new transaction
-    lose-half-message-answer     the broker stores the half message, but its response is lost; the client sends it again
-    hold-local-transaction       the local transaction starts 6 s late, so that a check-back comes first
+    lose-half-message-answer     the half message is stored, but the response is dropped; the client sends again
+    hold-local-transaction       the local transaction starts 6 s late, so that a check-back arrives first
     exit-before-local-commit     the process exits, as with kill -9, before the local transaction
     exit-after-local-commit      the process exits, as with kill -9, before it sends COMMIT to the broker
     lose-commit                  COMMIT is not sent
     lose-rollback                ROLLBACK is not sent
-    lose-check-back              a check-back is lost
-    lose-check-back-answer       the answer to a check-back is not sent
+    lose-check-back              a check-back is dropped
+    lose-check-back-answer       the response to a check-back is not sent
 """
 
 import itertools
@@ -101,7 +101,7 @@ class FailingTransactionListener:
         return decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Runs the listener and returns its answer. The answer does not reach the broker if a failpoint is hit."""
+        """Runs the listener and returns its decision. The decision does not reach the broker if a failpoint is hit."""
         answer = self.listener.check_local_transaction(message)
         assert isinstance(answer, LocalTransactionState)
         self._lose(LOSE_CHECK_BACK_ANSWER, message)

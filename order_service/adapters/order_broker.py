@@ -50,11 +50,11 @@ class OrderBroker:
         rpc_hook: RpcHook | None = None,
         history: OrderHistory | None = None,
     ) -> None:
-        """Creates the producer. `listeners`, one for each topic, run local transactions and answer check-backs.
+        """Creates the producer. `listeners` has one listener for each topic, for local transactions and check-backs.
 
-        `rpc_hook` is called for each frame. The producer runs on `loop`, which `start` starts. `start` also compares `history`
-        with the newest messages. `witness` returns the state of the order database. Each half message contains this state as
-        evidence for check-backs.
+        The producer runs on `loop`, which `start` starts. `rpc_hook` is called for each frame. `witness` returns the state
+        of the order database, which each half message contains as evidence for check-backs. If `history` is given, `start`
+        checks it against the newest messages, to detect an old copy of the database.
         """
         self._producer = TransactionProducer(
             PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms, rpc_hook=rpc_hook
@@ -73,7 +73,7 @@ class OrderBroker:
             self._history.compare(self._newest_witnesses)
 
     def _newest_witnesses(self) -> list[Witness]:
-        """Returns the witnesses in the newest messages of orders; empty if the broker does not answer in time."""
+        """Returns the witnesses in the newest messages of orders; empty if the broker does not respond in time."""
         try:
             return self._loop.run(newest_witnesses(self._namesrv_addr), timeout_s=MAX_WAIT_S)
         except (ClientError, TimeoutError) as error:
@@ -119,21 +119,24 @@ class OrderBroker:
             return []
 
     def count_discarded(self) -> int | None:
-        """Returns the number of discarded messages that have not been resumed, or None if the brokers do not answer."""
+        """Returns the number of discarded messages that have not been resumed, or None if the brokers do not respond."""
         try:
             return self._loop.run(self._producer.count_discarded(), timeout_s=_COUNT_TIMEOUT_S)
         except (ClientError, TimeoutError):
             return None
 
 
-def compensation_consumer(listener: MessageListener, *, namesrv_addr: str, loop: ClientLoop) -> ConsumerThread:
+def compensation_consumer(
+    listener: MessageListener, *, namesrv_addr: str, loop: ClientLoop, rpc_hook: RpcHook | None = None
+) -> ConsumerThread:
     """Returns the consumer of shortages and refused credits. It starts at the first message of each queue.
 
-    It runs on `loop`, and calls `listener` on a few threads.
+    It runs on `loop`, and calls `listener` on a few threads. `rpc_hook` is called for each frame.
     """
     consumer = PushConsumer(
         CONSUMER_GROUP,
         namesrv_addr=namesrv_addr,
+        rpc_hook=rpc_hook,
         consume_thread_max=_CONSUMER_THREADS,
         consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     )

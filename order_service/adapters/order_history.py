@@ -149,7 +149,9 @@ class OrderHistory:
         has_turn = is_taken(self._turn, _TURN_TIMEOUT_S, self._acquire) if known is None else self._turn.acquire(blocking=False)
         if not has_turn:
             if known is None:
-                raise DatabaseUnavailable("cannot store the first row of this process in the order database")
+                raise DatabaseUnavailable(
+                    f"another thread of this process did not store the first row in the database within {_TURN_TIMEOUT_S:g} s"
+                )
             return
         try:
             epoch = self._epoch

@@ -11,7 +11,10 @@ from rocketmq_broker.message import Message, MessageExt
 
 @dataclass(frozen=True, slots=True)
 class CountedListener:
-    """Wraps a synchronous TransactionListener and counts its answers by topic and decision. An exception counts as `failed`."""
+    """Wraps a synchronous TransactionListener and counts its decisions for each topic.
+
+    An exception counts as `failed`.
+    """
 
     listener: TransactionListener
     topic: str
@@ -23,7 +26,7 @@ class CountedListener:
         return self._counted(self.local, lambda: self.listener.execute_local_transaction(message, arg))
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Calls the listener and counts its answer."""
+        """Runs the listener and counts its decision."""
         return self._counted(self.checks, lambda: self.listener.check_local_transaction(message))
 
     def _counted(self, counter: Counter, decide: Callable[[], object]) -> LocalTransactionState:

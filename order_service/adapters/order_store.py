@@ -1,13 +1,13 @@
 """Stores orders and transactions. Only one of a local transaction and its check-back can decide the transaction.
 
-Both insert the transaction's row, whose primary key is the transaction id. The local transaction inserts COMMITTED together with
-the order, in one database transaction. The check-back inserts ROLLED_BACK if it finds no row. The second INSERT fails because the
-key already exists. After a check-back has answered ROLLBACK, a slow local transaction therefore cannot store its order. This
-works only within one database: a database that may be an old copy of the sender's does not write ROLLED_BACK
-(`adapters.order_history`).
+Both insert the transaction's row, whose primary key is the transaction id. The local transaction inserts COMMITTED
+together with the order, in one database transaction. The check-back inserts ROLLED_BACK if it finds no row. The
+second INSERT fails because the key already exists. After ROLLBACK was returned for a check-back, a slow local
+transaction therefore cannot store its order. This works only within one database: a database that may be an old copy
+of the sender's does not write ROLLED_BACK (`adapters.order_history`).
 
-An order that is paid later is stored with a PENDING transaction. Payment, cancellation and expiry lock the order's row, change
-its state according to `domain.life_cycle`, and decide the transaction in the same database transaction.
+An order that is paid later is stored with a PENDING transaction. Payment, cancellation and expiry lock the order's
+row, change its state according to `domain.life_cycle`, and decide the transaction in the same database transaction.
 """
 
 import logging
@@ -41,7 +41,7 @@ class SqlOrderStore:
     """The order database. Thread-safe. All methods raise DatabaseUnavailable."""
 
     def __init__(self, engine: Engine, world: World) -> None:
-        """Uses an engine that `service_runtime.database.opening.open_database` returned."""
+        """Creates a store. `engine` must be a result of `service_runtime.database.opening.open_database`."""
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
         self.history = OrderHistory(self._sessions, world)
@@ -77,9 +77,10 @@ class SqlOrderStore:
         self.history.note_local_commit(transaction_id)
 
     def change_unpaid(self, order_id: str, event: OrderEvent, now_ms: int, reason: str | None = None) -> Order | None:
-        """Marks an unpaid order as paid or cancelled, or as expired if overdue. Returns the order, or None for an unknown id.
+        """Marks an unpaid order as paid or cancelled, or as expired if overdue.
 
-        Raises HistoryDoubted instead of ending an order if this may be an old copy that lacks the payment.
+        Returns the order, or None for an unknown id. Raises HistoryDoubted, and does not end the order, if the database may
+        be an old copy that lacks the payment.
         """
         with self._sessions.writing() as session:
             row = _locked(session, order_id)

@@ -23,7 +23,7 @@ from order_messages.states import OrderState
 
 
 class OrderEvent(Enum):
-    """An event in an order's life."""
+    """An event that can change the state of an order."""
 
     PAY = auto()
     CANCEL = auto()

@@ -66,7 +66,7 @@ class BrokerOfOrders(TransactionalSender, Needed, Protocol):
         """Returns a reason for each broker that cannot store orders while others can."""
 
     def count_discarded(self) -> int | None:
-        """Returns the number of discarded messages that have not been resumed, or None if the broker does not answer."""
+        """Returns the number of discarded messages that have not been resumed, or None if the broker does not respond."""
 
 
 def create_app(

@@ -146,7 +146,7 @@ class TimelineEventKind(StrEnum):
 
 
 class EventResponse(BaseModel):
-    """An event of an order, and the transaction of its message, if it has one."""
+    """An event of an order, with the transaction of the event's message, if there is one."""
 
     at: str = Field(description="RFC 3339")
     what: TimelineEventKind

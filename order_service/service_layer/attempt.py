@@ -1,7 +1,8 @@
 """One attempt to place or to cancel an order.
 
-The producer passes the attempt to the local transaction as its argument. Two threads use it: one runs the local transaction and
-sets the outcome, the other waits for it and answers the caller. After a timeout both may use it at the same time:
+The producer passes the attempt to the local transaction as its argument. Two threads use the attempt: one runs the
+local transaction and sets the outcome, the other waits for the outcome and responds to the caller. After a timeout
+both may use the attempt at the same time:
 
     NOT_STARTED --begin--> RUNNING --conclude--> any other outcome, which is final
 """

@@ -11,7 +11,10 @@ from service_runtime.database.database_errors import DatabaseFailure
 
 
 class HistoryDoubted(DatabaseFailure):
-    """Raised if the database may be an old copy or not the sender's. A missing row then proves nothing. Nothing was written."""
+    """Raised if the database may be an old copy, or may not belong to the sender of the half message.
+
+    A missing row then does not prove a rollback, so nothing was written.
+    """
 
 
 class OrderStore(Protocol):

@@ -1,4 +1,4 @@
-"""Marks an unpaid order as paid. The next check-back is then answered with COMMIT."""
+"""Marks an unpaid order as paid. The response to the next check-back is then COMMIT."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -39,7 +39,7 @@ class DatabaseTransactionListener:
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         """Runs the local transaction after the half message is stored (executeLocalTransaction). `arg` is the `Attempt`."""
         if not isinstance(arg, Attempt) or message.transaction_id is None:
-            raise TypeError("the argument must be an Attempt, and the message must have a transaction id")
+            raise TypeError(f"needs an Attempt and a transaction id, not {type(arg).__name__} and {message.transaction_id!r}")
         arg.begin(message.transaction_id)
         with logging_about_message(message), span_about([message], "execute_local_transaction"):
             outcome, reason = self._run(arg.wanted, message.transaction_id)
@@ -47,10 +47,11 @@ class DatabaseTransactionListener:
         return outcome.decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers a check-back from the transaction's row (checkLocalTransaction). COMMIT and ROLLBACK are final.
+        """Returns the decision for a check-back from the transaction's row. COMMIT and ROLLBACK are final.
 
-        Returns UNKNOWN, so that the broker checks again, while the order awaits its payment within the deadline, while the
-        database is unavailable, and while the database lacks the half message's witness and may therefore be an old copy.
+        Returns UNKNOWN, so that the broker checks again, while one of these conditions holds: the order awaits its payment
+        within the deadline, the database is unavailable, or the database lacks the half message's witness and may therefore
+        be an old copy. Implements RocketMQ's checkLocalTransaction.
         """
         with logging_about_message(message), span_about([message], "check_local_transaction"):
             return self._answer(message)

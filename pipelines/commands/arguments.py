@@ -116,7 +116,7 @@ class PatienceOptions:
 
 @dataclass(frozen=True, slots=True)
 class ToleranceOptions:
-    """The options that change which classes fail."""
+    """The options that set which classes of findings count as failures."""
 
     allow: Annotated[list[Finding] | None, typer.Option(help="class of findings that must not fail; may be repeated")] = None
     fail_on: Annotated[list[Finding] | None, typer.Option(help="healthy class of findings that must fail; may be repeated")] = (
@@ -124,7 +124,7 @@ class ToleranceOptions:
     )
 
     def tolerance(self) -> Tolerance:
-        """Returns the tolerance, which decides which classes fail."""
+        """Returns the tolerance, which decides which classes of findings count as failures."""
         return Tolerance(frozenset(self.allow or ()), frozenset(self.fail_on or ()))
 
 

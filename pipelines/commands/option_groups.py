@@ -13,7 +13,8 @@ def with_groups(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Expands the dataclass parameters of a command. Each field becomes an option, at the position of the dataclass.
 
-    Fields in `without` do not become options and keep their default. `behind` maps an option to the one before it in `--help`.
+    Fields in `without` do not become options and keep their default. `behind` maps an option to the option before it in
+    `--help`.
     """
 
     def spread(command: Callable[..., None]) -> Callable[..., None]:

@@ -28,7 +28,11 @@ MAX_SMALL_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TimedOutcome:
-    """The outcome of a reconciliation, with the seconds that Spark's start (None without Spark) and the comparison took."""
+    """The outcome of a reconciliation, and the durations of its steps in seconds.
+
+    `start_s` is the time that Spark took to start, or None without Spark. `compare_s` is the time that the comparison
+    took.
+    """
 
     outcome: ReconciliationOutcome
     start_s: float | None

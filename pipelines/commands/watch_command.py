@@ -83,9 +83,10 @@ def turn_of(
     breaks: BreakTable,
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> Callable[[], str]:
-    """Returns a function for one round, which judges new and open orders as of `now_ms` and returns a line for the screen.
+    """Returns a function that runs one round and returns a line for the screen.
 
-    A break is opened in the first round after the grace period of its order.
+    A round judges new and open orders at the time that `now_ms` returns. A break is opened in the first round after the
+    grace period of its order.
     """
 
     def turn() -> str:

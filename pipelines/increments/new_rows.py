@@ -47,10 +47,10 @@ def read_new_rows(
     carried: DataFrame,
     inbox: DataFrame | None,
 ) -> NewRows:
-    """Reads the rows above the last run's marks. Raises UnreadableDatabase and UnreadableStore. Spark may also raise them later.
+    """Reads the rows above the last run's marks.
 
-    `inbox` contains the events of the inbox. Each run reads all of them and keeps none, because the rows of the inbox are removed
-    later.
+    `inbox` contains the current events of the inbox, or is None. They are not kept for later runs, because each run
+    reads the whole inbox. Raises UnreadableDatabase and UnreadableStore; Spark may also raise them later.
     """
     # Items are read before orders: an order that is placed in between must not appear without its items.
     items = read_table(reading, order_database, ORDER_ITEMS, Since("id", before.items))

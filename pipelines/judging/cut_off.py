@@ -40,10 +40,10 @@ MAX_AGE_SECONDS = 30 * 365 * 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """The time as of which a reconciliation judges, and the periods in which incomplete orders are not reported.
+    """The reference time of a reconciliation, and the periods in which incomplete orders are not reported.
 
-    `as_of_ms` is in milliseconds since the epoch. Orders younger than `grace_seconds` are not reported as incomplete. Orders
-    whose message is on its way are reported only after `overdue_seconds`.
+    `as_of_ms` is in milliseconds since the epoch. Orders younger than `grace_seconds` are not reported as incomplete.
+    Orders whose message is on its way are reported only after `overdue_seconds`.
     """
 
     as_of_ms: int

@@ -27,7 +27,10 @@ INBOX_COLUMNS: Final = (*KEY, *_COUNTED, "unknown_rows", "received_at_ms", "late
 
 
 def inbox_events(rows: Iterable[Mapping[str, Any]], route: Route) -> Iterator[dict[str, Any]]:
-    """Yields an event for each row of the consumer group that writes the credits, and for each of its refusals."""
+    """Yields an event for each row of the consumer group that writes the credits.
+
+    The group's messages about refused orders are rows of the same table, and also have events.
+    """
     for row in rows:
         column = _column(row, route)
         if column is not None:
@@ -54,7 +57,7 @@ _NOT_SENT: Final = ("refusals", "dismissed")
 
 
 def _event(row: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """Returns the event of a row. The event has no time if a person has decided that nothing is left to do."""
+    """Returns the event of a row. The event of a dismissed row has no time."""
     order_id = order_id_of(row["body"], row["properties"])
     received_at_ms = None if column.startswith("dismissed_") else row["received_at_ms"]
     return {

@@ -1,8 +1,8 @@
-"""Finds gaps in the commit log, and the orders whose message may have been in one.
+"""Finds gaps in the commit log, and the orders whose message may have been in a gap.
 
-The reconciliation looks for each order's message in the log. If a part of the log is missing or unreadable, the message may have
-been in that part. An order that was placed before the first record after the gap, and that has no message in the log, therefore
-cannot be judged.
+The reconciliation looks for each order's message in the log. If a part of the log is missing or unreadable, the
+message may have been in that part. An order that was placed before the first record after the gap, and that has no
+message in the log, therefore cannot be judged.
 """
 
 from __future__ import annotations

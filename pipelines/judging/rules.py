@@ -599,7 +599,7 @@ def claim_of() -> str:
 def finding_of() -> str:
     """Returns the SQL of a history's class, from the column `claim`.
 
-    CONTENT is also applied to ended orders and to orders in flight.
+    The rules in `CONTENT` also apply to ended orders and to orders in flight.
     """
     excused = ", ".join(f"'{finding}'" for finding in (Finding.ENDED, Finding.IN_FLIGHT))
     return f"CASE WHEN claim IN ({excused}) THEN {_first(CONTENT, 'claim')} ELSE claim END"

@@ -23,7 +23,7 @@ class BrokerSteps:
         self._plan = plan
 
     async def carry_out(self, step: RepairStep) -> StepOutcome:
-        """Executes the step, unless it is done. Returns `failed` if a broker refuses or does not answer. Raises no error."""
+        """Executes the step, unless it is done. Returns `failed` if a broker refuses or does not respond. Raises no error."""
         actions = {Action.RESUME: self._resume, Action.RETRY: self._retry, Action.PUBLISH: self._publish}
         try:
             return await actions[step.action](step)
@@ -88,7 +88,7 @@ class BrokerSteps:
         return [message for _, records in answers for record in records if (message := _message_of(record)) is not None]
 
     def _require_all(self) -> None:
-        """Raises CannotAsk if a broker has not answered, because it may have the message."""
+        """Raises CannotAsk if a broker has not responded, because it may have the message."""
         if self._session.failures:
             failure = self._session.failures.pop()
             raise CannotAsk(str(failure))

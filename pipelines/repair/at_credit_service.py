@@ -26,7 +26,7 @@ class CreditServiceSteps:
         self._client.close()
 
     def carry_out(self, step: RepairStep) -> StepOutcome:
-        """Executes the step, unless it is done. Returns `failed` if the service refuses or does not answer. Raises no error."""
+        """Executes the step, unless it is done. Returns `failed` if the service refuses or does not respond. Raises no error."""
         try:
             answer = self._client.put(f"/repairs/{step.id}", json=_wanted(step))
         except (httpx.HTTPError, httpx.InvalidURL) as error:

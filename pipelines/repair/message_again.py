@@ -19,9 +19,10 @@ _KEPT: Final = (properties.KEYS, properties.TAGS)
 
 
 def message_again(step: RepairStep, topic: str, consumer_group: str, original: Message | None) -> Message:
-    """Returns the message of a `publish` step. It contains the order's transaction id, like the ledger's entry later.
+    """Returns the message of a `publish` step.
 
-    `original` is the half message or the delivered message. Its body is sent unchanged.
+    The message contains the order's transaction id, as the ledger's entry will. `original` is the half message or the
+    delivered message. Its body is sent unchanged.
     """
     assert step.order is not None
     assert step.transaction_id is not None

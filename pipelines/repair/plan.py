@@ -108,7 +108,7 @@ def read_plan(path: Path) -> RepairPlan:
     except msgspec.MsgspecError as error:
         raise PlanUnusable(f"{path} is not a repair plan: {error}") from None
     if plan.version != VERSION:
-        raise PlanUnusable(f"plan {path} has version {plan.version}, this program supports version {VERSION}")
+        raise PlanUnusable(f"plan {path} has version {plan.version}, not {VERSION}: make a new plan with this program")
     return plan
 
 

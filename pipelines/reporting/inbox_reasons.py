@@ -1,4 +1,4 @@
-"""Groups the findings about messages in the credit service's inbox by the reason why they are still there."""
+"""Groups the findings about messages in the credit service's inbox by the reason why the messages are still there."""
 
 from __future__ import annotations
 

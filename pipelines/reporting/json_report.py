@@ -22,9 +22,10 @@ def as_json(
     compare_s: float,
     is_audited: bool = False,
 ) -> str:
-    """Returns a JSON object with the verdict, its time, Spark's times, and each class with findings.
+    """Returns a JSON object with the verdict, the time for which it holds, and each class with findings.
 
-    The object also contains the reasons why messages are in the inbox, and the gaps of the log.
+    The object also contains the times that Spark's start and the comparison took, the reasons why messages are in the
+    inbox, and the gaps of the log.
 
     `is_audited` is True if audit files of repairs were read.
     """

@@ -127,7 +127,10 @@ def verdict_text(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
 
 
 def times_text(start_s: float | None, compare_s: float) -> str:
-    """Returns a line with the seconds that Spark's start (None without Spark) and the comparison took."""
+    """Returns a line with the times that Spark's start and the comparison took.
+
+    The arguments are in seconds. `start_s` is None without Spark.
+    """
     if start_s is None:
         return f"SQLite compared in {compare_s:.1f} s, without Spark."
     return f"Spark started in {start_s:.1f} s, and compared in {compare_s:.1f} s."

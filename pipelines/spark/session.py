@@ -81,10 +81,11 @@ def spark_session(
     is_small: bool = False,
     memory: str | None = None,
 ) -> Iterator[SparkSession]:
-    """Yields a session, and stops it after the block. The default of `master` is that of spark-submit, or local[*].
+    """Yields a session, and stops it after the block. Raises SparkUnavailable.
 
-    The output of Spark's JVM goes to `log_file`, or is discarded. With `is_small` the session starts fast, but is slow with many
-    rows. `memory` is the heap size of the JVM, such as 4g. Raises SparkUnavailable.
+    If `master` is None, uses the master of spark-submit, or local[*] without spark-submit. The output of Spark's JVM is
+    written to `log_file`, or discarded. With `is_small` the session starts fast, but is slow with many rows. `memory`
+    is the heap size of the JVM, such as 4g.
     """
     start = _prepared()
     configuration = settings(master, is_small=is_small, memory=memory)
@@ -105,7 +106,10 @@ def spark_session(
 
 
 def settings(master: str | None, *, is_small: bool = False, memory: str | None = None) -> dict[str, str]:
-    """Returns Spark's settings for the master. Without a master spark-submit's settings apply."""
+    """Returns Spark's settings for the master.
+
+    If `master` is None, the settings of spark-submit apply, or local[*] without spark-submit.
+    """
     chosen = {"spark.master": master} if master else {} if _is_submitted() else {"spark.master": "local[*]"}
     if memory:
         chosen["spark.driver.memory"] = memory
@@ -127,7 +131,7 @@ def _is_local(configuration: dict[str, str]) -> bool:
 
 
 def _send_our_code(session: SparkSession, folder: Path) -> None:
-    """Sends this program's code to the executors, which fetch the archive."""
+    """Adds an archive of this program's code to the session, from which the executors fetch it."""
     archive = folder / "reconciliation.zip"
     write_code_archive(archive)
     session.sparkContext.addPyFile(str(archive))

@@ -9,7 +9,7 @@ class DatabaseFailure(Exception):
 
 
 class DatabaseUnavailable(DatabaseFailure):
-    """The database refused a statement or did not answer. Nothing was written."""
+    """Raised if the database refused a statement or did not respond. Nothing was written."""
 
 
 class DatabaseRefusal(DatabaseUnavailable):

@@ -59,9 +59,9 @@ def create_database_engine(url: str) -> Engine:
 def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
     """Returns an engine with timeouts and UTF-8 connections.
 
-    The timeouts are options of each connection. The URL's options override them, because libpq uses the last one if an option is
-    repeated. With `pools_transactions` each transaction sets them, because the next one may use another session. For the same
-    reason statements are not prepared.
+    The timeouts are options of each connection. The URL's options override them, because libpq uses the last value of
+    a repeated option. With `pools_transactions`, the timeouts are set in each transaction, because two transactions may
+    use different sessions. For the same reason statements are not prepared.
     """
     waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000, **_KEEPALIVES}
     arguments: dict[str, Any] = {name: wait for name, wait in waits.items() if name not in url.query}
@@ -96,8 +96,8 @@ def _bound_waits(connection: Connection) -> None:
 def _replace_lost_connections(engine: Engine) -> None:
     """Checks pooled connections before their use, and replaces lost ones.
 
-    Pings the server only if the connection was idle for a second, or if its socket is readable, for example because the server
-    closed it. A ping before each use (SQLAlchemy's pool_pre_ping) cost an order one of its six round trips.
+    Pings the server only if the connection was idle for a second, or if its socket is readable, for example because the
+    server closed it. SQLAlchemy's pool_pre_ping, which pings before each use, would add a round trip to each order.
     """
     dialect, now_s = engine.dialect, current_world().steady_s
 

@@ -1,8 +1,8 @@
 """Migrates a database's tables to the program's version, once, even if several processes start at the same time.
 
-A statement of a migration has no time-out, because filling or indexing a large table takes long. Its wait for a lock has a
-timeout, because other statements queue behind a waiting migration and the service stalls. A migration therefore stops if it
-cannot get the lock within two seconds, and `service_runtime.database.opening` retries it later.
+A statement of a migration has no timeout, because filling or indexing a large table takes a long time. Its wait for
+a lock has a timeout, because other statements queue behind a waiting migration and the service stalls. A migration
+therefore stops if it cannot get the lock within two seconds, and `service_runtime.database.opening` retries it later.
 """
 
 import logging

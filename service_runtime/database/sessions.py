@@ -175,7 +175,7 @@ class Sessions:
     def _forget_schema_after(self, error: SQLAlchemyError) -> None:
         """Drops SQLite's connections after an error that an outdated schema may have caused.
 
-        SQLite detects a changed schema when it runs a statement. If a broken trigger fails the statement before that, the
+        SQLite detects a changed schema when it runs a statement. If a broken trigger makes the statement fail earlier, the
         connection keeps failing even after the trigger has been dropped.
         """
         if self._turn is not None and isinstance(error, OperationalError):

@@ -13,7 +13,7 @@ class DeadLetters(Protocol):
         """The name of the consumer group."""
 
     def count_dead_letters(self) -> int | None:
-        """Returns the number of dead letters that have not been retried or dismissed; None if the brokers do not answer."""
+        """Returns the number of dead letters that have not been retried or dismissed; None if the brokers do not respond."""
 
 
 def attention_for(dead_letters: DeadLetters) -> list[str]:

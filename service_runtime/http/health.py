@@ -23,7 +23,7 @@ ok: everything works; attention: an operator should act, but requests are served
 
 
 class LivenessResponse(BaseModel):
-    """The response of /livez: the process serves requests."""
+    """The body of the response of /livez, which means that the process serves requests."""
 
     status: Literal["ok"] = "ok"
 

@@ -65,7 +65,7 @@ class HttpServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops accepting connections. Returns when all requests have been answered, or after the stop timeout.
+        """Stops accepting connections. Returns when all running requests are complete, or after the stop timeout.
 
         Closes each connection without a running request, so that clients reconnect to another instance. A second call does
         nothing.

@@ -113,9 +113,10 @@ class RequestLane:
 
 
 def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int) -> dict[str, RequestLane]:
-    """Maps each route to its lane: one of the service's lanes (`own`), a lane for health checks, or a lane for all other routes.
+    """Maps each route to its lane.
 
-    The last lane admits as many requests as the other lanes leave of the server's `threads`.
+    A lane is one of the service's lanes (`own`), a lane for health checks, or a lane for all other routes. The last
+    lane may use all of `threads` except the limits of the other lanes and one thread for /livez, which has no lane.
     """
     limit = threads - sum(lane.limit for lane in {*own.values()}) - THREADS_KEPT_FREE + 1
     reading = RequestLane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")

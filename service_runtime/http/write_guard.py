@@ -19,7 +19,7 @@ def _rate(text: str) -> str:
         try:
             limits.parse_many(text)
         except ValueError:
-            raise ValueError("not a rate; use a form such as 100/minute or 10/second;1000/hour") from None
+            raise ValueError(f"invalid rate {text!r}: use a form such as 100/minute or 10/second;1000/hour") from None
     return text
 
 

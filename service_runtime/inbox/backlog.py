@@ -1,4 +1,4 @@
-"""The health of an inbox: the number and age of the waiting messages, and the last error. Also Prometheus metrics."""
+"""The health of an inbox: the number and age of the waiting messages, the last error, and Prometheus metrics."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ If only single messages are bad, other messages have been processed by then, and
 
 
 class InboxHealth(BaseModel):
-    """The messages in the inbox."""
+    """The numbers and the age of the messages in the inbox, and the last error."""
 
     waiting: int
     """The number of messages that are acknowledged and not processed yet."""
@@ -69,7 +69,7 @@ class InboxBacklog(Collector):
         return None
 
     def attention(self, state: InboxState | None) -> list[str]:
-        """Returns a line for operators for each point that needs attention."""
+        """Returns a line for operators about each problem that needs attention."""
         lines = []
         if state is not None and state.failed:
             lines.append(f"{state.failed} messages fail, and are tried again: {state.last_error}")
@@ -91,7 +91,7 @@ class InboxBacklog(Collector):
         )
 
     def collect(self) -> Iterable[Metric]:
-        """Yields the metrics at each scrape. Yields nothing while the database does not answer."""
+        """Yields the metrics at each scrape, or nothing while the database is unavailable."""
         state, prefix = self.state(), self.program.partition("_")[0]
         if state is None:
             return

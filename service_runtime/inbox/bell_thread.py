@@ -15,7 +15,10 @@ class BellThread:
     """Calls a function after `ring`, and once a second. Rings during a call cause one more call."""
 
     def __init__(self, name: str, answer: Callable[[], bool | None]) -> None:
-        """`answer` is the function. It returns True if it has more to do, and is then called again at once."""
+        """Creates the thread without starting it. `answer` is the function to call.
+
+        If `answer` returns True, it has more to do and is called again at once.
+        """
         self._answer = answer
         self._rung = threading.Event()
         self._stopping = threading.Event()

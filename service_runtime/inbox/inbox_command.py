@@ -32,7 +32,7 @@ class InboxSettings(DatabaseSettings):
 
     @model_validator(mode="after")
     def _require_keys(self) -> Self:
-        """Refuses `dismiss` without keys, which would dismiss messages that no one has read."""
+        """Refuses `dismiss` without keys, so that no message is dismissed unread."""
         if self.action == "dismiss" and not self.keys:
             raise ValueError("dismiss requires the keys of messages; run `list` to print them")
         return self

@@ -55,7 +55,7 @@ def inbox_consumer(
 ) -> ConsumerThread:
     """Returns a consumer that starts at the first message of each queue. `tags` maps each topic to the tag to consume.
 
-    `rpc_hook` is called for each pull. `results` are the group's positions in the service's database.
+    `rpc_hook` is called for each pull. `results` stores the group's positions in the service's database.
     """
     consumer = PushConsumer(
         group,
@@ -80,7 +80,10 @@ class BatchedStore:
     """
 
     def __init__(self, store: Callable[[Sequence[MessageExt]], None], world: World) -> None:
-        """`store` stores messages durably before it returns. It may be called twice with the same messages."""
+        """Creates the object. `store` must store messages durably before it returns.
+
+        `store` may be called twice with the same messages.
+        """
         self._store, self._world = store, world
         self._turn = threading.Lock()
         self._waiting: deque[_Call] = deque()

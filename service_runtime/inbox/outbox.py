@@ -1,4 +1,7 @@
-"""Sends the messages of an outbox: rows of the inbox's table, written in the transaction of the work that they report."""
+"""Sends the messages of an outbox, which are rows of the inbox's table.
+
+Each row is written in the same database transaction as the work that it reports.
+"""
 
 import logging
 from collections.abc import Callable
@@ -23,7 +26,10 @@ class SenderThread:
     """A producer that runs on an event loop in another thread. Thread-safe. `start` succeeds without a running broker."""
 
     def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int, loop: ClientLoop) -> None:
-        """`send_timeout_ms` is the timeout for storing a message. The producer runs on `loop`, which is started by `start`."""
+        """Creates a producer that will run on `loop`. `send_timeout_ms` is the timeout for storing a message.
+
+        `start` starts the loop and the producer.
+        """
         self._producer = Producer(producer_group, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms)
         self._loop = loop
 

@@ -22,7 +22,7 @@ class ConsumerThread:
     def __init__(self, consumer: PushConsumer, loop: ClientLoop, listener: MessageListener, tags: Mapping[str, str]) -> None:
         """Subscribes `consumer` to a tag of each topic. `listener` runs on the consumer's threads.
 
-        The consumer will run on `loop`. Neither of them may have been started.
+        The consumer will run on `loop`. Neither the consumer nor the loop may have been started.
         """
         for topic, tag in tags.items():
             consumer.subscribe(topic, tag)
@@ -45,7 +45,7 @@ class ConsumerThread:
         self._loop.stop()
 
     def why_unready(self) -> str | None:
-        """Returns the reason why no message can arrive now, in one line; None if at least one broker answers."""
+        """Returns the reason why no message can arrive now, in one line; None if at least one broker responds."""
         try:
             is_connected = self._loop.run(self._consumer.is_connected_to_any(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError) as error:
@@ -53,7 +53,7 @@ class ConsumerThread:
         return None if is_connected else "no broker answers this consumer"
 
     def progress(self) -> list[QueueProgress] | None:
-        """Returns the progress of each queue of the consumer, or None if its event loop does not answer."""
+        """Returns the progress of each queue of the consumer, or None if its event loop does not respond."""
         try:
             return self._loop.run(self._progress(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):
@@ -65,7 +65,7 @@ class ConsumerThread:
         return self._consumer.group
 
     def count_dead_letters(self) -> int | None:
-        """Returns the number of unhandled dead letters of the group; None if the brokers do not answer."""
+        """Returns the number of unhandled dead letters of the group; None if the brokers do not respond."""
         try:
             return self._loop.run(self._consumer.count_dead_letters(), timeout_s=_COUNT_TIMEOUT_S)
         except (ClientError, TimeoutError):

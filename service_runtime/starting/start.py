@@ -127,7 +127,7 @@ class _Interrupting:
 
 
 def interrupt_on_signals() -> None:
-    """Makes SIGTERM and SIGINT raise KeyboardInterrupt. Call it on the main thread.
+    """Makes SIGTERM and SIGINT raise KeyboardInterrupt. Call this function on the main thread.
 
     Without a handler the first process of a container ignores SIGTERM.
     """
@@ -137,7 +137,10 @@ def interrupt_on_signals() -> None:
 
 
 def stop_on_signals() -> threading.Event:
-    """Returns an event that is set by SIGTERM and SIGINT, including signals during the start. Call it on the main thread."""
+    """Returns an event that is set by SIGTERM and SIGINT, including signals during the start.
+
+    Call this function on the main thread.
+    """
     handler = signal.getsignal(signal.SIGTERM)
     stopping = handler.stopping if isinstance(handler, _Interrupting) else threading.Event()
 

@@ -1,4 +1,4 @@
-"""A beginner's first broker with a mistake: `python first_broker.py MISTAKE -c FILE`. It handles only HEART_BEAT."""
+"""A minimal broker with one typical mistake: `python first_broker.py MISTAKE -c FILE`. It handles only HEART_BEAT."""
 
 import json
 import os

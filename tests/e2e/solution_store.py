@@ -27,10 +27,10 @@ CHECK_MAX = 1000
 
 
 def seen_after_changing_brokers(first: Sequence[str], second: Sequence[str], home: Path, patience_s: float) -> list[bytes]:
-    """Returns the bodies that consumers finally receive.
+    """Returns the bodies of all messages that consumers receive after the second broker has replaced the first.
 
-    `first` is killed when it has a message, a committed transaction and a pending one. `second` then sends a check-back for the
-    pending transaction, which is answered with COMMIT.
+    `first` is killed when it has a message, a committed transaction and a pending transaction. `second` then sends a
+    check-back for the pending transaction, and the response is COMMIT.
     """
     with Children() as children, held_port() as port:
         before, after = (

@@ -1,4 +1,7 @@
-"""Tests that two brokers never acknowledge into the same commit log. The second does not start, or the first exits."""
+"""Tests that two brokers never acknowledge messages in the same commit log.
+
+The second broker does not start, or the first broker exits.
+"""
 
 from __future__ import annotations
 

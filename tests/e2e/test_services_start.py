@@ -82,7 +82,10 @@ def test_an_order_that_is_being_placed_is_answered_although_the_service_is_told_
 
 
 def test_a_service_that_waits_for_its_database_stops_on_sigterm(environment: dict[str, str], processes: Processes) -> None:
-    """The service needs a handler for SIGTERM, because the first process of a container otherwise ignores it."""
+    """A service that waits for its database exits with status 0 on SIGTERM.
+
+    The service needs a handler, because the kernel ignores SIGTERM for the first process of a container that has none.
+    """
     away = {"ORDER_DATABASE_URL": "postgresql://ann@127.0.0.1:1/orders", "ORDER_DATABASE_START_TIMEOUT_S": "3600"}
     process = processes.add(
         "order_service",

@@ -194,7 +194,7 @@ def test_an_order_is_credited_once_it_is_paid_and_never_if_its_deadline_passes(s
 
 
 def test_a_cancelled_order_is_reversed_although_the_service_dies_before_it_sends_commit(shop: Shop) -> None:
-    """A check-back finds the cancellation in the database."""
+    """The credit of a cancelled order is reversed by a check-back if the service exits before it sends COMMIT."""
     order_service = shop.system.order_service
     order_id = shop.order("fay")
     wait_until(lambda: shop.entries("fay") == [("credit", 2)])
@@ -244,7 +244,7 @@ def test_an_order_that_cannot_be_credited_is_cancelled_where_the_setting_says_so
     refused = shop.order("ida", REFUSED_CENTS)
 
     def is_cancelled() -> bool:
-        """Returns True if the refused order is cancelled. A later order must succeed first, so one is placed."""
+        """Places another order, and returns True if the refused order is cancelled. The refusal requires a later success."""
         shop.order("joe", 100)
         state, reason = shop.state(refused)
         return state == "CANCELLED" and str(reason).startswith("not credited: it failed too often")
@@ -254,7 +254,10 @@ def test_an_order_that_cannot_be_credited_is_cancelled_where_the_setting_says_so
 
 
 def test_each_account_suffices_for_its_service(shop: Shop) -> None:
-    """No request is refused, even after a restart, when the order service checks whether its database is an old copy."""
+    """The broker refuses no request of a service that uses its own account.
+
+    This includes the requests after a restart, with which the order service checks whether its database is an old copy.
+    """
     shop.system.order_service.stop()
     shop.system.order_service.start()
     for url in (shop.system.order_url, shop.system.credit_url, shop.system.inventory_url):

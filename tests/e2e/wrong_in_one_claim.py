@@ -1,7 +1,7 @@
 """Provides more wrong brokers for the tester of tutorials/build_your_own.
 
-`python -m tests.e2e.wrong_in_one_claim NAME -c FILE` runs one. Each violates one claim of one stage, and perhaps claims of later
-stages. A failure at that claim shows that the tester checks the claim.
+`python -m tests.e2e.wrong_in_one_claim NAME -c FILE` runs the broker NAME. Each broker violates one claim of one
+stage, and perhaps claims of later stages. A failure at that claim shows that the tester checks the claim.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Disks that other programs fill, that stay full after a kill, or that turn read-only lose no acknowledged message."""
+"""No acknowledged message is lost on a disk that fails.
+
+Other programs fill the disk, the disk stays full after a kill, or it turns read-only.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,10 @@ from service_runtime.database.migration import _alone
 
 @contextmanager
 def first_version(url: str, migrations: str, rows: Sequence[str], *, counter: str) -> Iterator[Engine]:
-    """Creates a database at version 0001 with the inserted rows, the last with number 9. `counter` is PostgreSQL's sequence."""
+    """Creates a database at version 0001, executes the statements `rows`, and yields the engine.
+
+    On PostgreSQL, sets the sequence `counter` to 9, the number of the last row.
+    """
     engine = create_database_engine(url)
     run_migrations(engine, migrations, command.upgrade, "0001")
     with engine.begin() as connection:

@@ -23,7 +23,7 @@ Edges = Mapping[str, set[str]]
 
 
 def arrows() -> Edges:
-    """Returns the packages to which each package of the rooms picture points."""
+    """Returns the packages to which each package in `ROOMS_PICTURE` points."""
     drawn: dict[str, set[str]] = {name: set() for name in re.findall(r"^    (\S+)$", ROOMS_PICTURE, re.MULTILINE)}
     for begin, end in re.findall(r"^  (\S+) --> (\S+)$", ROOMS_PICTURE, re.MULTILINE):
         drawn[begin].add(end)

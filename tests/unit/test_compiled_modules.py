@@ -1,4 +1,4 @@
-"""Tests which modules are compiled, which must not be, and that tests of a compiled build really use it."""
+"""Tests which modules are compiled and which must not be compiled, and that tests of a compiled build use that build."""
 
 import ast
 import importlib
@@ -56,7 +56,7 @@ def test_no_compiled_module_has_a_coroutine(module: str) -> None:
 
 
 def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
-    """Compiled classes raise an error for such a class when its module is imported."""
+    """An interpreted subclass of a compiled class raises an error when its module is imported."""
     ours = {definition.name for path in compiled_paths() for definition in classes(parsed(BROKER / path))}
     interpreted = [parsed(path) for name, path in PATHS.items() if name not in compiled_paths()]
     assert not ours & {last_name(base) for tree in interpreted for definition in classes(tree) for base in definition.bases}

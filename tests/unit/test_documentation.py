@@ -1,6 +1,6 @@
 """Checks Markdown pages: links have targets, names exist, lines fit, and some words are not used.
 
-No test checks the wording itself.
+Apart from these words, no test checks the wording.
 """
 
 import ast
@@ -54,7 +54,7 @@ FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2 *$\n?", re.DOTALL | re.MULTILINE)
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yields the files of a folder that git has or could have. Excludes ignored folders and symbolic links."""
+    """Yields the files of a folder that git tracks or could track. Excludes ignored folders and symbolic links."""
     for path in sorted(folder.iterdir()):
         if path.is_symlink():
             continue

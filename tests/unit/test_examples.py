@@ -183,7 +183,7 @@ def names_of_programs() -> Iterator[tuple[str, set[tuple[str, str]]]]:
 
 
 def test_topics_and_groups_belong_to_one_program_each() -> None:
-    """Two programs that use one broker, even at different times, disturb each other by a shared name."""
+    """Two programs that share a topic or group on one broker interfere with each other, even if they run at different times."""
     owners: dict[tuple[str, str], list[str]] = {}
     for program, names in names_of_programs():
         assert names or program == "official_sample", f"{program} has neither topics nor groups"

@@ -1,4 +1,4 @@
-"""Tests which requests are answered, judged by their headers alone."""
+"""Tests which requests are accepted, based only on their headers."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def status(
     ],
 )
 def test_loopback_is_known_by_any_of_its_names_on_any_port(host: str) -> None:
-    """The port may differ, because a container's port is mapped to another one."""
+    """The port may differ, because a container's port is mapped to a different port."""
     assert status(LOOPBACK, host) == 200
 
 

@@ -1,4 +1,4 @@
-"""An image installs the same versions with which the tests ran."""
+"""Images install the same versions that the tests use."""
 
 import re
 import tomllib

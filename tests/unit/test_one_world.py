@@ -87,7 +87,7 @@ MAKERS = {
 
 
 def readings(tree: ast.AST, readers: Mapping[str, set[str] | None] = READERS) -> Iterator[tuple[int, str]]:
-    """Returns the line and name of each use of the world in a module, called or passed on."""
+    """Yields the line and name of each use of a function in `readers`, whether the function is called or passed on."""
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -137,7 +137,7 @@ def test_another_world_is_noticed() -> None:
 
 
 def makers(tree: ast.AST) -> Iterator[int]:
-    """Yields the lines in which a module creates its own world."""
+    """Yields the lines in which a module creates a `World`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "World":
             yield node.lineno

@@ -42,7 +42,7 @@ def unfinished(folder: Path) -> list[str]:
 
 
 def show(folder: Path, order_id: str, *services: str) -> None:
-    """Prints what the services have stored."""
+    """Prints the state of the order in each of the services."""
     print(", ".join(f"{service}: {state_of(folder, service, order_id)}" for service in services))
 
 

@@ -28,7 +28,7 @@ class OrderService:
     """The order service from one start to its end. A restart creates a new object, and only the database file survives."""
 
     def __init__(self, file: Path, namesrv_addr: str, halt: Halt, note_check: Callable[[str], None]) -> None:
-        """Creates the service without starting it. `note_check` is called with each answer to a check-back."""
+        """Creates the service without starting it. `note_check` is called with each response to a check-back."""
         self.is_dead = False
         self.database = sqlite3.connect(file, isolation_level=None)
         self.database.executescript(_SCHEMA)
@@ -41,7 +41,7 @@ class OrderService:
         await self._producer.start()
 
     async def place(self, order_id: str, thing: str) -> str:
-        """Places an order and returns the answer to the customer. Raises ProcessDied."""
+        """Places an order and returns the response to the customer. Raises ProcessDied."""
         await self._pass(Moment.ASKED)
         try:
             sent = await self._producer.send_message_in_transaction(Message.of(TOPIC, thing, keys=[order_id]), thing)

@@ -134,15 +134,18 @@ def _check_earlier(output: Path | None, way: Sequence[str], orders: int, seed: i
     if earlier is None:
         raise typer.BadParameter("--way needs a JSON file with the figures of the other ways: --output or --renew-docs")
     if (earlier.orders, earlier.seed) != (orders, seed):
-        raise typer.BadParameter(f"{output} has {earlier.orders} orders in each cell and seed {earlier.seed}: play the same")
+        raise typer.BadParameter(
+            f"{output} has {earlier.orders} orders in each cell and seed {earlier.seed}: use the same --orders and --seed"
+        )
     if unknown := [one.name for one in WAYS if one.name not in way and not _complete(earlier, one)]:
-        raise typer.BadParameter(f"{output} has no complete figures of {', '.join(unknown)}: play these ways too")
+        raise typer.BadParameter(f"{output} has no complete figures of {', '.join(unknown)}: add these ways with --way")
 
 
 def _with_kept(ways: Sequence[type[Way]], output: Path | None) -> tuple[list[type[Way]], list[Figures]]:
-    """Adds the earlier figures of approaches that were not played now.
+    """Adds the figures of an earlier run for approaches that the current run does not contain.
 
-    Adds an approach only if the file `output` contains its figures for all faults. Returns all approaches and the added figures.
+    Adds an approach only if the file `output` contains its figures for all faults. Returns all approaches and the added
+    figures.
     """
     earlier = earlier_record(output)
     known = (*WAYS, *WAYS_ON_APACHE)

@@ -25,12 +25,12 @@ Work = Callable[[str], Awaitable[str]]
 
 
 class CallFailed(Exception):
-    """The call has no successful response. The called process may have done its work nevertheless."""
+    """Raised if a call has no successful response. The called process may have done the work nevertheless."""
 
 
 @dataclass(slots=True)
 class Service:
-    """A service that other processes call. It survives the processes that serve it."""
+    """A service that other processes call. The object is kept when the process that serves it is restarted."""
 
     address: str | None = None
     """The address of the newest process that serves it, or None before the first one."""

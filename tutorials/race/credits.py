@@ -1,9 +1,10 @@
 """The credit process, which writes each received order to the credit database.
 
-It is the same for all approaches, except that an approach may decide which messages to believe.
+It is the same for all approaches, except that an approach may decide which messages to credit.
 
-The database has two tables. `credits` stores one credit per order, like an idempotent consumer. `credits_without_key` stores a
-credit for every message. One run thus shows how an approach affects a consumer with a unique key and a consumer without one.
+The database has two tables. `credits` stores one credit per order, like an idempotent consumer.
+`credits_without_key` stores a credit for every message. One run thus shows how an approach affects a consumer with
+a unique key and a consumer without one.
 """
 
 import asyncio
@@ -40,7 +41,8 @@ class Credits:
     async def consume_topic(self, is_true: Callable[[str], Awaitable[bool]] | None = None) -> None:
         """Starts a consumer for the messages of all orders.
 
-        `is_true` gets the body of each message. If it returns False, the message is not credited and comes again later.
+        `is_true` receives the body of each message. If it returns False, the message is not credited and is redelivered
+        later.
         """
         self._is_true = is_true
         consumer = PushConsumer(

@@ -11,7 +11,7 @@ from tutorials.race.ways import WAYS, WAYS_ON_APACHE
 
 
 class NoSuchEntry(Exception):
-    """An approach or a fault is unknown, or a file of approaches is unusable. The message lists the known names."""
+    """Raised if an approach or a fault is unknown, or a file of approaches is unusable. The message lists the known names."""
 
 
 def ways_with(file: Path | None, *, on_apache: bool = False) -> tuple[type[Way], ...]:

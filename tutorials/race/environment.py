@@ -23,7 +23,7 @@ class TaskQueue:
         self._tasks: deque[str] = deque()
 
     def push(self, task: str) -> None:
-        """Adds a task. Raises TaskQueueAway. If the response was lost, the task has been added."""
+        """Adds a task. Raises TaskQueueAway if Redis is down, or if the response was lost after the task was added."""
         if self.is_down:
             raise TaskQueueAway("connection refused")
         self._tasks.append(task)

@@ -16,11 +16,11 @@ _SCHEMA: Final = "CREATE TABLE orders (order_id TEXT PRIMARY KEY, number INTEGER
 
 
 class ProcessDied(BaseException):
-    """The process was killed. Approaches must not catch this exception."""
+    """Raised if the process was killed. Approaches must not catch this exception."""
 
 
 class DatabaseRefused(Exception):
-    """The database refused the transaction and stored nothing."""
+    """Raised if the database refused the transaction and stored nothing."""
 
 
 class Writing:

@@ -16,7 +16,7 @@ from tutorials.race.results.figures import Figures
 
 
 class WayHangs(Exception):
-    """An approach waits for an event that cannot occur, so its run cannot end."""
+    """Raised if an approach waits for an event that cannot occur, so that its run cannot end."""
 
 
 class Wanted(NamedTuple):

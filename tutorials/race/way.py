@@ -42,7 +42,7 @@ class Way(ABC):
 
     @abstractmethod
     async def place(self, order: Order) -> None:
-        """Stores the order and notifies the credit process. The customer gets any exception except ProcessDied.
+        """Stores the order and notifies the credit process. The customer receives any exception except ProcessDied.
 
         The next order is placed only after this method has returned, and a broker that is down restarts only after further
         orders. Therefore run longer work, such as a send that is retried until it succeeds, with `process.run`.

@@ -1,4 +1,7 @@
-"""Tests XA on two PostgreSQL databases. After a kill between the commits, the second stays prepared until recovery."""
+"""Tests XA on two PostgreSQL databases.
+
+After a kill between the two commits, the second transaction stays prepared until recovery.
+"""
 
 import subprocess
 import sys

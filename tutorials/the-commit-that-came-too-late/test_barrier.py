@@ -69,7 +69,7 @@ async def test_with_the_barrier_a_slow_order_is_neither_stored_nor_delivered(roc
 
 @pytest.mark.parametrize("immunity_s", [60, 300])
 async def test_a_half_message_that_asks_for_patience_is_checked_later(rocketmq: RocketMQ, immunity_s: int) -> None:
-    """Tests the exercise's solution."""
+    """An order commits only if its CHECK_IMMUNITY_TIME_IN_SECONDS exceeds the duration of its local transaction."""
     orders = OrdersWithBarrier()
     producer = await rocketmq.transaction_producer("shop", orders)
     patience = {"CHECK_IMMUNITY_TIME_IN_SECONDS": str(immunity_s)}

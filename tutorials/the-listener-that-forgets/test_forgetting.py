@@ -38,7 +38,10 @@ def mended(orders: type[Any]) -> type[Any]:
 
 
 async def restarted(rocketmq: RocketMQ, orders: type[Any], *, dies_before_the_order_is_stored: bool) -> sqlite3.Connection:
-    """Places an order in a process that dies, starts another process, waits for the check-back, and returns the database."""
+    """Places an order in a process that is killed, and waits for the check-back in another process.
+
+    Returns the database.
+    """
     database = sqlite3.connect(":memory:", isolation_level=None)
     first = orders(database)
     dying = await rocketmq.transaction_producer("shop", first)

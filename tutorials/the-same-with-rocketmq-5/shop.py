@@ -43,7 +43,7 @@ def message(thing: str) -> Message:
 
 
 def main() -> None:
-    """Sells a book and loses its COMMIT, and tries to sell a lamp after the check-back."""
+    """Sells a book without sending its COMMIT, and tries to sell a lamp after the lamp's check-back."""
     rocketmq = SyncRocketMQ({"grpcServerPort": 0, "transactionTimeOut": 20_000})
     rocketmq.start()
     atexit.register(rocketmq.stop)  # after the clients, which send the broker their metrics as the program ends

@@ -63,7 +63,7 @@ async def test_a_message_that_fails_waits_longer_each_time(rocketmq: RocketMQ) -
 
 
 async def test_after_its_last_redelivery_the_message_is_a_dead_letter(rocketmq: RocketMQ) -> None:
-    """Tests the exercise's solution."""
+    """A message becomes a dead letter after its last redelivery (the exercise's solution)."""
     attempts: list[int] = []
 
     async def fails(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

@@ -9,7 +9,7 @@ from rocketmq_broker.testing import RocketMQ
 
 
 class Decided:
-    """A listener that decides at once."""
+    """A listener that commits each transaction immediately."""
 
     async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return LocalTransactionState.COMMIT_MESSAGE

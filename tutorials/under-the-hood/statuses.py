@@ -1,4 +1,4 @@
-"""Shows what the producers do if the broker stores a message less safely than it should."""
+"""Shows how the producers react if the broker has stored a message but reports that it is not yet durable or replicated."""
 
 import asyncio
 
@@ -24,7 +24,10 @@ class Shop:
 
 
 async def outcome(rocketmq: RocketMQ, status: ResponseCode) -> str:
-    """Sends a message and a half message. The broker stores both, and answers with `status`."""
+    """Sends a message and a half message. The broker stores both, but responds with `status`.
+
+    Returns a line that describes the result.
+    """
     shop, topic = Shop(), status.name.lower()
     producer = await rocketmq.transaction_producer(f"shop-{topic}", shop)
     await producer.create_topic(topic)

@@ -230,7 +230,7 @@ async def test_the_listener_that_raises_says_unknown_and_is_asked_again(rocketmq
 
 
 async def test_exactly_once_ends_at_the_broker_a_consumer_may_get_the_message_again(rocketmq: RocketMQ) -> None:
-    """Tests the exercise's solution."""
+    """A consumer receives the message again after it has returned RECONSUME_LATER. This test is the exercise's solution."""
     seen: list[str] = []
 
     async def fails_once(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

@@ -1,4 +1,4 @@
-"""Prints each check() of Apache's broker for one history, and what this broker has at that time."""
+"""Prints each check() of Apache's broker for one history, and the state of this broker at that time."""
 
 import sys
 
@@ -21,7 +21,7 @@ def line(row: ReplayRow) -> str:
 
 
 def main(name: str) -> None:
-    """Plays the history with that name."""
+    """Plays the history `name` on both brokers, and prints the results."""
     played = replay(HISTORIES[name])
     print(*map(line, played.rows), sep="\n")
     print(f"check-backs {played.apache.check_backs}, here {played.ours.check_backs}; ", end="")

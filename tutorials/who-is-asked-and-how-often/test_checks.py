@@ -61,7 +61,7 @@ async def test_while_nobody_of_the_group_is_there_no_check_is_used_up(rocketmq: 
 
 
 async def test_a_payment_that_may_take_thirty_minutes_asks_for_immunity(rocketmq: RocketMQ) -> None:
-    """Tests the exercise's solution."""
+    """A payment with an immunity of 30 minutes is first checked after 30 minutes (the exercise's solution)."""
     program = Program(rocketmq, COMMIT)
     producer = await rocketmq.transaction_producer("shop", program)
     await producer.send_message_in_transaction(order().with_properties({"CHECK_IMMUNITY_TIME_IN_SECONDS": "1800"}))

@@ -21,7 +21,7 @@ class Outbox:
         self.database.execute("COMMIT")
 
     async def relay(self, producer: Producer) -> int:
-        """Sends a message for each row, oldest first, and returns the number of messages. Call it repeatedly."""
+        """Sends a message for each row, oldest first, and returns the number of messages. Call this method repeatedly."""
         rows = self.database.execute("SELECT number, order_id, thing FROM outbox ORDER BY number").fetchall()
         for number, order_id, thing in rows:
             await producer.send(Message.of("orders", thing, keys=[order_id]))

@@ -1,4 +1,7 @@
-"""Checks each incoming request (RocketMQ's PlainPermissionManager.validate and checkPerm)."""
+"""Checks the account, signature and permissions of each incoming request.
+
+See RocketMQ's PlainPermissionManager.validate and checkPerm.
+"""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def is_read_only(command: RemotingCommand) -> bool:
 
 
 def needs_of_consumer(topic: str, group: str) -> Needs:
-    """Returns the permissions that any request of a consumer in the group needs."""
+    """Returns the permissions that a consumer of the group needs for each of its requests on the topic."""
     resources = _topic_and_group(topic, group)
     return Needs(resources, any(map(_is_reserved, resources)))
 
@@ -185,7 +185,7 @@ _Finder = Callable[[RemotingCommand, TopicAt], Resources]
 
 
 def _of(header_type: type[Named], resources: Callable[[Named, TopicAt], Resources]) -> _Finder:
-    """Returns a finder that passes the decoded request header to `resources`."""
+    """Returns a function that decodes the header of a command and calls `resources` with it."""
 
     def find(command: RemotingCommand, topic_at: TopicAt) -> Resources:
         return resources(command.decode_header(header_type), topic_at)

@@ -66,7 +66,7 @@ def parse_plain_acl(text: str) -> PlainAcl:
 
 
 def plain_acl_text(acl: PlainAcl) -> str:
-    """Returns the text of a file with these accounts. Comments of the old file are lost, as with RocketMQ's own tools."""
+    """Returns the text of a file with these accounts. Comments of the old file are not kept, as with RocketMQ's own tools."""
     document: dict[str, Any] = {
         _WHITE_ADDRESSES: list(acl.global_white_addresses),
         _ACCOUNTS: [_plain_account(account) for account in acl.accounts],

@@ -108,7 +108,7 @@ def _parse_range(parts: list[str], count: int, base: int, max_part: int) -> Addr
     ranges = [_range_of(part.strip(), base, max_part) for part in parts]
     first = next(index for index, part in enumerate(parts) if "*" in part or "-" in part)
     if first == 0 or len(parts) > count or any(part.strip() != "*" for part in parts[first + 1 :]):
-        raise ValueError("the parts after a range or * must be * or omitted")
+        raise ValueError(f"the first part must be a number, and the parts after a range or * must be * or omitted: {parts}")
     return AddressPattern((*ranges, *[(0, max_part)] * (count - len(ranges))))
 
 
@@ -118,7 +118,7 @@ def _range_of(part: str, base: int, max_part: int) -> tuple[int, int]:
     first, minus, last = part.partition("-")
     low, high = int(first, base), int(last if minus else first, base)
     if not 0 <= low <= high <= max_part or "_" in part:
-        raise ValueError("out of range")
+        raise ValueError(f"{part!r} is not a number from 0 to {max_part}")
     return low, high
 
 

@@ -35,8 +35,8 @@ def signature(fields: Mapping[str, str], body: bytes, secret_key: str, *, unsign
 def is_signed(fields: Mapping[str, str], body: bytes, secret_key: str) -> bool:
     """Returns whether the fields contain the signature made with the secret key. Compares in constant time.
 
-    The field `_UNIQUE_KEY_QUERY` may be signed or unsigned. Apache's client 4.9.7 signs it, although Apache's broker rejects such
-    a request.
+    The field `_UNIQUE_KEY_QUERY` may be signed or unsigned. Apache's client 4.9.7 signs this field, although Apache's
+    broker rejects a request in which it is signed.
     """
     given = fields.get(SIGNATURE, "").encode()
     if hmac.compare_digest(signature(fields, body, secret_key).encode(), given):

@@ -1,4 +1,4 @@
-"""Runs a command, prints each failure on a line, and sets the exit status."""
+"""Runs a command, prints each failure on a separate line, and sets the exit status."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class MessageRefused(ClientError, IllegalMessage):
 
 
 class NameServerUnreachable(ClientError):
-    """No name server answered, so the topic's brokers are unknown. Nothing was sent."""
+    """No name server responded, so the topic's brokers are unknown. Nothing was sent."""
 
 
 class NoRoute(ClientError):
@@ -35,7 +35,7 @@ class BrokerUnreachable(ClientError):
 
 
 class RequestTimedOut(BrokerUnreachable):
-    """The broker did not answer in time. The request may or may not have been executed."""
+    """The broker did not respond in time. The request may or may not have been executed."""
 
 
 class UnreadableAnswer(BrokerUnreachable):

@@ -25,7 +25,7 @@ C = TypeVar("C")
 
 
 class CallNotMade(NotRunning):
-    """A call was not made, because the thread for the call stopped waiting, or the client was shut down."""
+    """A call was not made, because its thread stopped waiting or the client was shut down."""
 
 
 class WaitingThread:
@@ -103,8 +103,8 @@ class EventLoopThread:
     def start(self) -> None:
         """Starts the thread, and returns once its event loop runs.
 
-        In a simulated world, no thread starts, and `run` uses the world's loop. The thread ends when `stop` is called or
-        the program exits. It does not survive a fork, so start it in the process that uses it.
+        In a simulation no thread starts, and `run` uses the event loop of the simulation. The thread ends when `stop` is
+        called or the program exits. It does not survive a fork, so start it in the process that uses it.
         """
         if (run_in_world := current_world().run_coroutine) is not None:
             self._run_in_world = run_in_world

@@ -55,7 +55,7 @@ class ConsumeStatus(Enum):
 
 @dataclass(slots=True)
 class ConsumeContext:
-    """The context of a listener's call. The listener may set the delays before it returns."""
+    """The context of a listener's call: the messages' queue, and the redelivery delays, which the listener may set."""
 
     message_queue: MessageQueue
     delay_level_when_next_consume: int = 0

@@ -89,7 +89,10 @@ def _mark(folder: Path, name: str) -> Path:
 
 
 def write_broker_conf(folder: Path, settings: BrokerSettings) -> Path:
-    """Writes all settings of a broker. Only this user can read the file, which may contain passwords. Returns its path."""
+    """Writes all settings of a broker, and returns the file's path. Only the current user can read the file.
+
+    The settings may contain passwords.
+    """
     path = folder / f"{settings.broker_name}.conf"
     _write(path, msgspec.to_builtins(settings))
     return path

@@ -61,7 +61,7 @@ class Remainder:
 async def remainder_of(address: str) -> Remainder:
     """Returns the numbers of messages that are left on the broker at `address`.
 
-    Raises AdminError if the broker does not answer.
+    Raises AdminError if the broker does not respond.
     """
     async with opened_session(Target(broker_addr=address)) as session:
         (broker,) = session.brokers

@@ -160,7 +160,7 @@ class _Running:
                 self._options.report("cluster", f"new topics created on all brokers: {', '.join(new)}")
 
     async def _watch(self, brokers: Collection[asyncio.Task[None]]) -> bool:
-        """Waits until the cluster must stop, or until all brokers have been given up. Returns False in the latter case."""
+        """Waits until the cluster must stop or no broker will be restarted. Returns False in the second case."""
         stopping = asyncio.create_task(self._stop_requested(), name="stop requested")
         ended = asyncio.create_task(_ends_of(brokers), name="ends of brokers")
         await asyncio.wait([stopping, ended], return_when=asyncio.FIRST_COMPLETED)

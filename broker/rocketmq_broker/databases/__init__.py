@@ -1,13 +1,13 @@
 """A transaction barrier and idempotent consumption, with two tables in the application's database.
 
-A local transaction writes COMMITTED into its row of `rocketmq_transactions`, in the same database transaction as its work. A
-check-back that finds no row writes ROLLED_BACK and then answers ROLLBACK. Both rows have the same key, the transaction id, so
-only the first one can be written. For example, a slow local transaction cannot store its work after its message was rolled back.
-A consumer writes the key of each message into `rocketmq_consumed`, in the same database transaction as its work. Therefore, a
-message that is delivered twice is processed only once.
+A local transaction writes COMMITTED into its row of `rocketmq_transactions`, in the same database transaction as
+its work. If a check-back finds no row, it writes ROLLED_BACK and then returns ROLLBACK. Both rows have the same
+key, the transaction id, so only the first one can be written. For example, a slow local transaction cannot store
+its work after its message was rolled back. A consumer writes the key of each message into `rocketmq_consumed`, in
+the same database transaction as its work. Therefore, a message that is delivered twice is processed only once.
 
-The functions for SQLAlchemy and SQLModel are in `databases.sqlalchemy`, and those for Django's ORM are in `databases.django`.
-This module contains the code that both modules use.
+The functions for SQLAlchemy and SQLModel are in `databases.sqlalchemy`, and those for Django's ORM are in
+`databases.django`. This module contains the code that both modules use.
 """
 
 from enum import StrEnum

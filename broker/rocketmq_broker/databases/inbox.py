@@ -1,9 +1,9 @@
 """The inbox: messages that wait in a table of the consumer's own database until they are processed.
 
-A consumer stores each message in the table `rocketmq_inbox` and acknowledges it. A worker takes messages out of the table and
-processes them, in the same database transaction as its work. Therefore, the consumer does not wait for a worker, and a message
-that fails does not delay others. After a crash, each message is either in the table or processed. An inbox is the counterpart of
-a transactional outbox (https://microservices.io/patterns/data/transactional-outbox.html).
+A consumer stores each message in the table `rocketmq_inbox` and acknowledges it. A worker removes messages from the
+table and processes them in one database transaction. Therefore, the consumer does not wait for a worker, and a
+message that fails does not delay others. After a crash, each message is either in the table or processed. An inbox
+is the counterpart of a transactional outbox (https://microservices.io/patterns/data/transactional-outbox.html).
 
     def consume(messages, context):                  # in the consumer
         inbox.put(messages)
@@ -93,7 +93,7 @@ class InboxStatus(StrEnum):
 
 
 class ProcessEnded(Exception):
-    """The reason for a failure if the process was killed or reached a time limit while it processed the message."""
+    """The error that is recorded for a message if the process was killed, or reached a time limit, while processing it."""
 
 
 class ParkMessage(Exception):
@@ -164,7 +164,7 @@ class _Attempt:
 
 @dataclass(slots=True)
 class _Pass:
-    """The state of this process between drains, which makes drains cheaper and counts attempts. It may be lost."""
+    """The state that a process keeps between drains, to count failures and to make drains cheaper. Losing it is harmless."""
 
     handled_at_ms: dict[str, int] = field(default_factory=dict)
     """Maps each topic to the time at which this process last processed one of its messages."""
@@ -221,16 +221,20 @@ class BaseInbox(ABC, Generic[S]):
     ) -> DrainResult:
         """Processes the messages that are due. Returns when none is left, or after `max_batches` database transactions.
 
-        If a batch fails, each of its messages is tried alone. A message that fails alone waits for 1 s. Each failure that counts
-        doubles this time, up to 60 s. A failure counts if this process has processed another message of the same topic since the
-        previous failure. An outage of the database, or a rule that refuses all messages, therefore counts at most once. Failed
-        messages are tried once a second at most. After `max_tries` counted failures, or if the handler raises ParkMessage, the
-        message is parked, or `give_up` is called. If `give_up` raises an error, the message is parked.
+        If a batch fails, each of its messages is tried alone. A message that fails alone is tried again after 1 s. Each
+        failure that counts doubles this delay, up to 60 s. A failure counts if this process has processed another message
+        of the same topic since the message's previous failure. Therefore, an outage of the database, or a rule that refuses
+        all messages, counts at most once. Failed messages are tried at most once a second. The drain ends early if
+        MAX_FAILURES_IN_VAIN messages fail alone and none succeeds.
+
+        After `max_tries` counted failures, or if the handler raises ParkMessage, the message is parked. If `give_up` is
+        given, it is called instead; if it raises an error, the message is parked.
 
         With `once`, a message whose id this consumer has processed before is removed and not processed again.
 
-        With `one_by_one`, up to `batch_size` messages are tried alone, and each attempt is recorded before it begins. Use it
-        after a process was killed during a drain. If a message is the cause, only that message fails again, and waits.
+        With `one_by_one`, up to `batch_size` messages are tried alone, and a failure is recorded before each attempt. Use it
+        after a process was killed during a drain: if one message is the cause, only that message fails again.
+
         Raises the database library's error if messages cannot be taken. No message is lost in that case.
         """
         result = DrainResult()
@@ -457,9 +461,9 @@ class _Failing(Generic[S]):
         return True
 
     def _record_before(self, message: InboxMessage) -> bool:
-        """Records a failure before the attempt.
+        """Records a failure before the attempt. A successful attempt removes it together with the row.
 
-        A successful attempt removes it together with the row. Returns False if the message has ended too many processes.
+        Returns False, and parks the message, if too many processes have ended while processing it.
         """
         ended = ProcessEnded(_ENDED)
         values = self.inbox._fails(message, ended, self.max_tries + 1)

@@ -9,8 +9,8 @@
         with Session(engine) as session:
             return settle(session, message)
 
-Needs the extra `sqlalchemy`. A listener need not catch errors. If it raises an error, the client answers UNKNOWN, and the broker
-checks back. The database sets the times of the rows.
+Needs the extra `sqlalchemy`. A listener need not catch errors. If it raises an error, the client sends UNKNOWN to
+the broker, which later sends a check-back. The database sets the times of the rows.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -142,9 +142,10 @@ _HAS_DUE: Final = union_all(
 def barrier(session: Session, message: Message, state: LocalOutcome = LocalOutcome.COMMITTED) -> Iterator[None]:
     """Runs the `with` block as a local transaction. The transaction's row and the block's work are committed together.
 
-    The work is durable after the block. Raises DecidedBefore, before the block runs, if the transaction already has a row. If the
-    block raises an error, nothing is written. If the database commit raises an error, the outcome is not known: answer UNKNOWN,
-    so that the check-back decides. With PENDING, answer UNKNOWN and call `conclude` later.
+    The work is durable after the block. Raises DecidedBefore, before the block runs, if the transaction already has a
+    row. If the block raises an error, nothing is written. If the database commit raises an error, the outcome is
+    unknown: return UNKNOWN from the listener, so that a check-back decides. With PENDING, also return UNKNOWN, and call
+    `conclude` later.
     """
     with _one_commit(session):
         _begin(session, message, state)
@@ -152,7 +153,7 @@ def barrier(session: Session, message: Message, state: LocalOutcome = LocalOutco
 
 
 def settle(session: Session, message: Message) -> LocalTransactionState:
-    """Returns the answer to a check-back. Writes ROLLED_BACK first if the transaction has no row.
+    """Returns the decision for a check-back. Writes ROLLED_BACK first if the transaction has no row.
 
     The change is durable on return.
     """
@@ -196,7 +197,7 @@ async def barrier_async(
 
 
 async def settle_async(session: "AsyncSession", message: Message) -> LocalTransactionState:
-    """Returns the answer to a check-back, as `settle` does."""
+    """Returns the decision for a check-back, as `settle` does."""
     return await session.run_sync(settle, message)
 
 

@@ -72,7 +72,7 @@ def order(left: Kind, right: Kind) -> Comparison:
 def to_integer(value: Value, bits: int) -> int:
     """Converts a string to an integer of `bits` bits, as Java's Integer.valueOf and Long.valueOf do.
 
-    Returns a number unchanged. Raises EvaluationFailed.
+    Returns a number unchanged. Raises EvaluationFailed if the string is not an integer of that size.
     """
     if isinstance(value, int):
         return value

@@ -1,4 +1,4 @@
-"""Splits an expression into tokens (those of RocketMQ's SelectorParser.jj)."""
+"""Splits an expression into the tokens that RocketMQ's SelectorParser.jj defines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOKEN: Final = re.compile(
 
 
 class TokenKind(Enum):
-    """The kinds of tokens."""
+    """The kind of a token: a number, a string, a name, a symbol or keyword, or the end of the expression."""
 
     WHOLE_NUMBER = "whole_number"
     DECIMAL_FRACTION = "decimal_fraction"

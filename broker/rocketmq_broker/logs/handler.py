@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 class BoundedHandler(logging.StreamHandler[TextIO]):
     """A handler that writes at most 100 lines of one kind in a minute, and counts the omitted lines.
 
-    The kind of a line is the place in the source code that logs it. Therefore, untrusted input can neither fill the disk with log
-    lines nor suppress lines of other kinds. The count is written before the first line of any kind after the minute, or when
-    logging ends.
+    The kind of a line is the place in the source code that logs it. Therefore, untrusted input can neither fill the
+    disk with log lines nor suppress lines of other kinds. The count of omitted lines is written once the minute is
+    over, before the next line of any kind, or when logging ends.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _cut(value: object) -> object:
-    """Returns the value, or a truncated text if its text is too long."""
+    """Returns the value, or its text truncated if the text is too long."""
     if isinstance(value, (int, float)) or value is None:
         return value
     text = str(value)

@@ -235,7 +235,7 @@ def parts_of(data: bytes, at: int, size: int, magic: int, sys_flag: int, body_le
     if sys_flag & HOSTS_V6:
         body_at += 2 * HOST_V6_MORE if sys_flag & HOSTS_V6 == HOSTS_V6 else HOST_V6_MORE
         if body_at > until:
-            raise CorruptRecord(f"record at {at} is truncated: {until - at} bytes, at least {body_at - at}")
+            raise CorruptRecord(f"record at {at} is truncated: it has {until - at} bytes, but needs at least {body_at - at}")
         body_length = read_i32_be(data, body_at - 4)
     topic_at = body_at + body_length + 1
     end = at + size
@@ -243,7 +243,7 @@ def parts_of(data: bytes, at: int, size: int, magic: int, sys_flag: int, body_le
         raise CorruptRecord(_what_is_wrong(data, at, size, magic, body_length))
     properties_at = topic_at + data[topic_at - 1] + 2
     if properties_at > until:
-        raise CorruptRecord(f"record at {at} is truncated: {until - at} bytes, at least {properties_at - at}")
+        raise CorruptRecord(f"record at {at} is truncated: it has {until - at} bytes, but needs at least {properties_at - at}")
     parts_end = properties_at + (data[properties_at - 2] << 8 | data[properties_at - 1])
     if parts_end != end:
         raise CorruptRecord(f"record at {at} has an inconsistent size: {size} bytes, but its fields add up to {parts_end - at}")

@@ -1,4 +1,4 @@
-"""A time later than any real time, for messages and requests. Their times are in milliseconds since the epoch."""
+"""The constant FOREVER_MS, a time later than any real time, in milliseconds since the epoch."""
 
 from typing import Final
 

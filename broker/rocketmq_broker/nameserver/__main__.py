@@ -76,7 +76,7 @@ async def _serve(settings: NameServerSettings) -> None:
 
 
 def run() -> None:
-    """Runs the command line."""
+    """Calls `main` with the command line's arguments, and exits with the returned status."""
     sys.exit(main(sys.argv[1:]))
 
 

@@ -57,7 +57,10 @@ class KVConfig:
 
 
 def _write(path: Path, table: dict[str, dict[str, str]]) -> None:
-    """Writes the table to a new file and renames it. Content and name are flushed to disk on return."""
+    """Writes the table to a temporary file, and renames the file to `path`.
+
+    Both the content and the rename are on disk when the function returns.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(path.name + ".tmp")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

@@ -74,7 +74,10 @@ class RouteProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def query_data_version(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds whether the broker must register its topics again. If not, renews the broker's registration."""
+        """Responds with the version of the broker's registered topics, and whether the broker must register them again.
+
+        If the topics are unchanged, renews the broker's registration.
+        """
         header = command.decode_header(QueryDataVersionRequestHeader)
         known = self._routes.data_version(header.broker_addr)
         is_changed = known is None or known != DataVersion.decode(command.body)

@@ -1,8 +1,9 @@
-"""The limit on open files, which also limits connections."""
+"""The limit on open files, which also limits connections, and the reservation of a port."""
 
 from __future__ import annotations
 
 import contextlib
+import socket
 import sys
 from typing import Final
 
@@ -15,9 +16,10 @@ _OPEN_MAX: Final = 10240
 
 
 def max_open_files() -> int:
-    """Returns the number of files that this process may have open. Except on Windows, file descriptors are smaller.
+    """Returns the maximum number of files that this process may have open.
 
-    Windows has no limit, and a handle can be any number.
+    Except on Windows, every file descriptor is less than this number. Windows has no limit, and a handle can be any
+    number.
     """
     if sys.platform == "win32":
         return _UNLIMITED
@@ -37,3 +39,22 @@ def raise_max_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
     elif current < _OPEN_MAX:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(_OPEN_MAX, maximum), maximum))
+
+
+def reserve_port(host: str, port: int) -> socket.socket | None:
+    """Returns a socket that keeps the port for servers of this program until the socket is closed. Raises OSError.
+
+    The socket never listens: connections are refused while no server listens. Other programs that ask for any free port do not
+    get this port. A server binds the port before the reservation or after it, and listens after it. Returns None on Windows,
+    where a second socket could take over the port of a listening server.
+    """
+    if sys.platform == "win32":
+        return None
+    reserved = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind((host, port))
+    except OSError:
+        reserved.close()
+        raise
+    return reserved

@@ -20,10 +20,11 @@ HAS_FLUSH_PROCESS: Final = sys.platform != "win32"
 
 
 def end_with_input() -> None:
-    """Makes SIGKILL end this process at the end of its standard input. Call this function before threads start.
+    """Starts a process that kills this process with SIGKILL when its standard input ends. Call it before threads start.
 
-    If the input is a pipe from the parent, this process ends when the parent ends. Data in the pipe is discarded. A fork of this
-    process reads the pipe, so that a hanging or stopped process also ends, and releases its port and the lock on its store.
+    If the input is a pipe from the parent, this process ends when the parent ends. Data in the pipe is discarded. The
+    watching process is a fork, so that this process is killed even if it hangs or is stopped, and its port and the lock
+    on its store are released. Raises NotImplementedError on Windows.
     """
     if sys.platform == "win32":
         raise NotImplementedError("Windows cannot fork")

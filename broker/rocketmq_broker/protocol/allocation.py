@@ -21,8 +21,8 @@ Returns that client's queues.
 def allocate_averagely(queues: Iterable[MessageQueue], client_ids: Iterable[str], own_id: str) -> list[MessageQueue]:
     """Returns a client's share of consecutive queues (RocketMQ's AllocateMessageQueueAveragely).
 
-    The first `len(queues) % len(clients)` clients get one queue more than the others. A client that is not in `client_ids` gets
-    no queue.
+    The first `len(queues) % len(clients)` clients get one more queue than the remaining clients. A client that is not in
+    `client_ids` gets no queue.
     """
     all_queues = sorted(queues)
     all_clients = sorted(set(client_ids))

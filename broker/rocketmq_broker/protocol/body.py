@@ -30,7 +30,7 @@ class BodyPart(msgspec.Struct, rename="camel"):
 
 
 class Body(BodyPart):
-    """Base class of the bodies."""
+    """Base class of the JSON bodies of commands."""
 
     constants: ClassVar[Mapping[str, type[Enum]]] = {}
     """Maps the name of a field on the wire to the enum of its values.

@@ -1,4 +1,4 @@
-"""Codes on the wire: request and response codes, languages, serializers and versions (as of RocketMQ 4.9.7)."""
+"""Codes of RocketMQ 4.9.7 on the wire: request and response codes, languages, serializers and versions."""
 
 from enum import IntEnum
 from typing import Final

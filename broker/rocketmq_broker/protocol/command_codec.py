@@ -77,7 +77,7 @@ def split_binary_header(data: bytes, start: int, end: int) -> tuple[int, int, in
     """
     remark_start = start + _UNTIL_REMARK
     if remark_start + 4 > end:
-        raise FrameError(f"binary header too short: {end - start} bytes, at least {_UNTIL_REMARK + 4}")
+        raise FrameError(f"binary header must have at least {_UNTIL_REMARK + 4} bytes, not {end - start}")
     language = data[start + 2]
     remark_length: int = read_i32_be(data, start + 13)
     fields_start = remark_start + remark_length + 4

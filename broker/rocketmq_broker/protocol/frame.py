@@ -100,7 +100,7 @@ class FrameDecoder:
         if (protocol := other_protocol(data[position : position + 4])) is not None:
             raise OtherProtocol(protocol, meaning(protocol))
         if length < 4:
-            raise FrameError(f"frame too short: {length} bytes, at least 4")
+            raise FrameError(f"frame length must be at least 4 bytes, not {length}")
         if length + 4 > self._max_frame_length:
-            raise FrameError(f"frame too long: {length} bytes, at most {self._max_frame_length - 4}")
+            raise FrameError(f"frame length must be at most {self._max_frame_length - 4} bytes, not {length}")
         return length + 4

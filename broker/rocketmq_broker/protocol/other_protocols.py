@@ -16,9 +16,9 @@ _MEANINGS: Final = {
 
 
 def other_protocol(beginning: bytes) -> str | None:
-    """Returns TLS or HTTP if a connection of that protocol starts with these four bytes; or None.
+    """Returns "TLS" or "HTTP" if a connection of this protocol can start with these four bytes, otherwise None.
 
-    No valid frame starts with these bytes.
+    No valid frame starts with the bytes of either protocol.
     """
     if beginning[0] in (_TLS_ALERT, _TLS_HANDSHAKE) and beginning[1] == _TLS_VERSION_3:
         return "TLS"

@@ -52,7 +52,10 @@ class Calls:
     def unary(
         self, name: str, serve: Unary, max_bytes: int = MAX_REQUEST_BYTES, refuse_encoded: RefuseEncoded = lambda data: None
     ) -> None:
-        """Adds a method with one response, which `serve` may return encoded. `max_bytes` is the maximum size of a request."""
+        """Adds a method with one response, which `serve` may return already encoded.
+
+        `max_bytes` is the maximum size of a request. `refuse_encoded` may refuse a request before it is decoded.
+        """
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
         async def answer(call: Call) -> bytes:

@@ -71,7 +71,7 @@ class GrpcProxy:
 
     @property
     def port(self) -> int:
-        """Returns the port. Call it after `start`."""
+        """Returns the port, which is valid after `start`."""
         return self._server.port
 
     async def start(self, host: str, port: int) -> None:

@@ -1,4 +1,4 @@
-"""The limits of one connection."""
+"""The limits of one connection: lengths, timeouts and unsent bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ a batch contains all message ids."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """The limits of one connection."""
+    """The limits of one connection: lengths, timeouts and unsent bytes."""
 
     max_frame_length: int = MAX_FRAME_LENGTH
     max_header_length: int = MAX_FRAME_LENGTH

@@ -54,11 +54,11 @@ class Tasks:
     ) -> None:
         """Calls the action repeatedly. The action returns the number of seconds until its next call.
 
-        The alarm can start the call earlier.
+        If the action returns None, the next call starts when the alarm rings. The alarm also starts a call early. At least
+        `rest_s` seconds pass between two calls. If the action fails, it is called again after 1 s.
 
-        If the action returns None, the next call starts when the alarm rings. At least `rest_s` seconds pass between two calls.
-        If the action fails, it is called again after 1 s. If `due_s` is given, it is called after `rest_s` seconds and returns
-        the number of seconds left to wait. This prevents unnecessary calls if the work is already done.
+        If `due_s` is given, it is called after `rest_s` seconds and returns the number of seconds left to wait. This prevents
+        unnecessary calls if the work is already done.
         """
         self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s, due_s))
 

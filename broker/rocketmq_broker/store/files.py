@@ -250,7 +250,7 @@ class OpenFiles:
         self.files.close(self._open.popitem(last=False)[1])
 
     def forget(self, path: Path) -> None:
-        """Closes the file if it is open. Call it before the file is deleted."""
+        """Closes the file if it is open. Call this method before the file is deleted."""
         file = self._open.pop(path, None)
         if file is not None:
             self.files.close(file)

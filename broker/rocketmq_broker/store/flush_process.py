@@ -40,7 +40,7 @@ class FlushProcess:
         return self._process.pid
 
     def fileno(self) -> int:
-        """Returns the descriptor that becomes readable when an answer arrives."""
+        """Returns the descriptor that becomes readable when a result arrives."""
         return self._answers
 
     def request(self, paths: Sequence[Path]) -> None:
@@ -49,7 +49,10 @@ class FlushProcess:
         os.write(self._requests, _INT32.pack(len(message)) + message)
 
     def answer(self) -> int:
-        """Waits for the helper's answer and returns it: 0, or the errno of a failed sync. Raises OSError if the helper exited."""
+        """Waits for the result of the last request, and returns 0 or the errno of a failed sync.
+
+        Raises OSError if the helper has exited.
+        """
         data = os.read(self._answers, _INT32.size)
         if len(data) < _INT32.size:
             raise BrokenPipeError("the flush process has exited")

@@ -98,7 +98,7 @@ class MemoryFiles:
 
     @property
     def paths(self) -> list[Path]:
-        """Returns the paths of all files that were opened or created here."""
+        """Returns the paths of all files that were opened or created in this file system."""
         return sorted(self._files)
 
     # FileSystem
@@ -216,11 +216,11 @@ class MemoryFiles:
         return self._opened[file] in (path, self._files.get(path))
 
     def ignores_case(self, path: Path) -> bool:
-        """Returns whether the base ignores case. Memory does not."""
+        """Returns whether the base ignores case. A file system without a base does not ignore case."""
         return self._base is not None and self._base.ignores_case(path)
 
     def is_reserved(self, path: Path) -> bool:
-        """Returns whether the base rejects the path's name. Memory accepts all names."""
+        """Returns whether the base rejects the path's name. A file system without a base accepts all names."""
         return self._base is not None and self._base.is_reserved(path)
 
     def used_ratio(self, path: Path) -> float:

@@ -296,7 +296,11 @@ class MessageStore(StoreReader):
         return self._backlog.next_offsets.get((topic, queue_id), 0)
 
     def check_folder(self, topic: str, others: Iterable[str] = ()) -> None:
-        """Raises IllegalMessage if the file system cannot hold the topic's folder beside those of the store and of `others`."""
+        """Raises IllegalMessage if the file system cannot store the topic's folder.
+
+        The system may reject the folder's name, or treat it as equal to the name of another stored topic or of one in
+        `others`.
+        """
         stored = (name.decode() for name, _ in self._backlog.next_offsets)
         self._queues.folders.check(topic, chain(stored, others))
 

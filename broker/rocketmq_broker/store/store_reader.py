@@ -39,7 +39,8 @@ class StoreReader:
     def read_queued(self, commit_log_offset: int) -> bytes:
         """Returns the message at an offset that a client sent. Raises the errors of `read`.
 
-        Raises RecordNotFound if no consume queue contains the message. A client can forge a record inside a message's body.
+        Also raises RecordNotFound if no consume queue contains the message, because a client can forge a record inside a
+        message's body.
         """
         record, checked = self._log.read(commit_log_offset)
         queue = self._queues.find(checked.topic, checked.queue_id)

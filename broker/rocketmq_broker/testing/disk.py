@@ -98,7 +98,7 @@ class Disk:
 
 
 class InlineFlush:
-    """Flushes files in the next turn of the event loop instead of in a process."""
+    """Flushes files in the next turn of the event loop instead of in a separate process."""
 
     def __init__(self, disk: Disk, on_answer: Callable[[int], None]) -> None:
         self._disk = disk

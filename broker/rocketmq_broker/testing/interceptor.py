@@ -61,9 +61,10 @@ class Faults:
         self.like_apache: LikeApache | None = None
 
     def take_code(self, *, is_stored: bool) -> ResponseCode | None:
-        """Returns the code for the answer to the next message, and counts it; None if there is none.
+        """Returns the response code that the test has requested for the next message, or None if there is none.
 
-        `is_stored` selects the codes of messages that are stored, or those of messages that are refused.
+        Counts each returned code as used. `is_stored` selects the codes of messages that are stored, or those of messages
+        that are refused.
         """
         code = self.refuse_sends_with
         if code is None or self.refusals_left == 0 or (code in _STORED_NEVERTHELESS) is not is_stored:
@@ -120,7 +121,7 @@ class Interceptor:
         self.broker.on_disconnected(connection)
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
-        """Passes the requests to the broker, except those lost to a fault."""
+        """Passes the requests to the broker, except those that a fault drops."""
         seen = self._latest.get(connection, [])
         admitted: list[RemotingCommand] = []
         for request in requests:
@@ -231,18 +232,21 @@ class Interceptor:
         self._journal.note(EventKind.SENT_BACK, f"{header.group} sends the message back to receive it again later", keys)
 
     def imitate_apache(self, like_apache: LikeApache) -> None:
-        """Makes the broker behave like Apache's. This includes clients that are already connected."""
+        """Makes the broker behave like Apache's, for new connections and for those that already exist."""
         self._faults.like_apache = like_apache
         for connection in self._connections:
             like_apache.on_connected(connection)
 
     def repeat_heartbeats(self) -> None:
-        """Repeats the latest heartbeat of each outside client, because outside clients send heartbeats in real time."""
+        """Repeats the latest heartbeat of each outside client.
+
+        Outside clients send heartbeats in real time, which is slower than the test's time.
+        """
         for connection, heartbeat in list(self._heartbeats.items()):
             connection.data_received(replace(heartbeat, flag=heartbeat.flag | ONEWAY_FLAG).encode())
 
     def real_wait_s(self) -> float:
-        """Returns the seconds of real time to wait for answers of outside producers, or 0 if none are due."""
+        """Returns the seconds of real time to wait for responses of outside producers, or 0 if none are expected."""
         if not self._asked_outside:
             return 0
         now_s = time.monotonic()
@@ -260,7 +264,7 @@ class Interceptor:
         return tapped
 
     def outgoing(self, transport: asyncio.Transport, peer: str, data: bytes) -> bytes:
-        """Returns the frames to send, without those lost to a fault."""
+        """Returns the frames to send, without those that a fault drops."""
         if not self._pulls and len(data) < _LENGTH_SIZE:
             return data
         kept = []

@@ -60,7 +60,10 @@ class Journal:
             del self.events[: self._max_events // 2]
 
     def of(self, word: str) -> list[JournalEvent]:
-        """Returns the events of the message with the id or key `word`, and all general events since the message's first event."""
+        """Returns the events of the message with the id or key `word`.
+
+        Also returns all events without a key since the message's first event.
+        """
         names = self._names(word)
         concerning = [event for event in self.events if names & set(event.keys)]
         if not concerning:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import errno
+import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 
+from rocketmq_broker.platform.limits import reserve_port
 from rocketmq_broker.remoting.network import Listener, TcpNetwork
 
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -45,6 +47,8 @@ class MemoryNetwork:
         self._tcp = TcpNetwork()
         self._listeners: dict[int, MemoryListener] = {}
         self._ports_used: set[int] = set()
+        self._reserved: dict[int, socket.socket | None] = {}
+        """The real ports of this network. No other program gets them while a server restarts."""
         self._served: dict[asyncio.Transport, None] = {}
         self._next_port = _FIRST_PORT
         self._next_client_port = _FIRST_CLIENT_PORT
@@ -67,6 +71,8 @@ class MemoryNetwork:
         tcp = await self._tcp.bind(served, host, port, backlog) if self._is_open else None
         if tcp is not None:
             port = tcp.port
+            if port not in self._reserved:
+                self._reserved[port] = reserve_port(host, port)
         elif port == 0:
             port = self._next_port = self._next_port + 10
         self._ports_used.add(port)
@@ -92,6 +98,13 @@ class MemoryNetwork:
         for transport in served:
             transport.abort()
         return len(served)
+
+    def release_ports(self) -> None:
+        """Releases the real ports, after the last server has stopped."""
+        for reserved in self._reserved.values():
+            if reserved is not None:
+                reserved.close()
+        self._reserved.clear()
 
     def _connected(self, client: P, listener: MemoryListener, port: int) -> P:
         self._next_client_port += 1

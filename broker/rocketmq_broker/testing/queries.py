@@ -19,19 +19,19 @@ IS_ASSERTION: Final = methodcaller("errisinstance", AssertionError)
 
 
 class Query(Awaitable[T], Generic[T]):
-    """A query about the broker. Awaiting it waits until the broker is idle, and returns the answer."""
+    """A query about the broker. Awaiting the query waits until the broker is idle, and returns the result."""
 
     def __init__(self, call: str, answer: Callable[[], Awaitable[T]]) -> None:
-        """Creates a query. `call` is the call's source code, for errors. `answer` is called when the query is awaited."""
+        """Creates a query. `call` is the call's source code, for errors. `answer` computes the result of the query."""
         self._call = call
         self._answer = answer
 
     def __await__(self) -> Generator[Any, None, T]:
-        """Returns the answer."""
+        """Waits until the broker is idle, and returns the query's result."""
         return self._answer().__await__()
 
     def __bool__(self) -> NoReturn:
-        """Raises TypeError, because a query must be awaited to get its answer."""
+        """Raises TypeError, because a query must be awaited to get its result."""
         raise TypeError(f"missing await: write `await rocketmq.{self._call}`")
 
     def __repr__(self) -> str:

@@ -165,6 +165,7 @@ class RocketMQ(Queries):
                 await self._in_its_context(self._broker.stop())
                 self._broker = None
         finally:
+            self._network.release_ports()
             self._entered.close()
 
     async def __aenter__(self) -> Self:
@@ -249,13 +250,16 @@ class RocketMQ(Queries):
     # faults
 
     def lose_next_decision(self, count: int = 1) -> None:
-        """Loses the next COMMIT or ROLLBACK before it reaches the broker. The decision may answer a check-back."""
+        """Drops the next `count` decisions (COMMIT or ROLLBACK) before they reach the broker.
+
+        A decision may also be the response to a check-back.
+        """
         self.faults.decisions_to_lose += count
 
     def lose_next_answer(self, count: int = 1, *, key: str | None = None) -> None:
-        """Loses the broker's response to the next message or half message. The message is still stored.
+        """Drops the broker's responses to the next `count` messages or half messages. The messages are still stored.
 
-        With a `key`, only the response to the next message with that key is lost.
+        With a `key`, drops only the response to the next message with that key.
         """
         if key is None:
             self.faults.answers_to_lose += count
@@ -285,9 +289,9 @@ class RocketMQ(Queries):
     def refuse_sends(self, code: ResponseCode = ResponseCode.SYSTEM_BUSY, *, times: int | None = None) -> None:
         """Refuses messages and half messages with the response code `code`.
 
-        Refuses the next `times` messages, or all messages until `accept_sends` if `times` is None. With FLUSH_DISK_TIMEOUT,
-        FLUSH_SLAVE_TIMEOUT or SLAVE_NOT_AVAILABLE the messages are stored, and only the answers have that code, because a
-        broker that answers so has stored the message.
+        Refuses the next `times` messages, or all messages until `accept_sends` if `times` is None. FLUSH_DISK_TIMEOUT,
+        FLUSH_SLAVE_TIMEOUT and SLAVE_NOT_AVAILABLE mean that a message is stored. With these codes, the messages are
+        therefore stored, and only their responses have the code.
         """
         self.faults.refuse_sends_with, self.faults.refusals_left = code, times
 
@@ -318,10 +322,10 @@ class RocketMQ(Queries):
 
         - A decision after a check-back ends only the first copy of the half message. The second copy is checked at the next
           interval, and its COMMIT delivers the message again, with the same message id.
-        - A COMMIT also delivers after another COMMIT, a ROLLBACK or a discard.
-        - Checks are counted while no producer of the group is online, and while the message is immune to checks. Transactions may
-          therefore be discarded without a check-back.
-        - Check-backs go to the members of a producer group in turn, without preference for the half message's sender.
+        - A COMMIT delivers the message even after another COMMIT, a ROLLBACK or a discard.
+        - Checks are counted while no producer of the group is online, and while the message is immune to checks.
+          Transactions may therefore be discarded without a check-back.
+        - Check-backs are sent to the members of a producer group in turn, without preference for the half message's sender.
         - Born hosts have no port.
         """
         wanted = release_named(release)
@@ -421,9 +425,9 @@ class RocketMQ(Queries):
             self._properties["grpcServerPort"] = broker.grpc_endpoint.rpartition(":")[2]
 
     async def _serve_outside_clients(self) -> None:
-        """Waits for `OUTSIDE_S` seconds of real time, so that outside clients can do their work.
+        """Waits for `OUTSIDE_S` seconds of real time, so that outside clients can send and receive.
 
-        The caller has already waited for their answers to check-backs.
+        The caller has already waited for their responses to check-backs.
         """
         if self._network.clients_outside:
             await asyncio.sleep(OUTSIDE_S)

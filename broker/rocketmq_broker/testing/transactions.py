@@ -61,7 +61,7 @@ class Transaction:
 
 
 class Inspection:
-    """Reads the broker's state with admin requests, which the broker answers immediately."""
+    """Reads the broker's state with admin requests, to which the broker responds immediately."""
 
     def __init__(self, broker: RequestHandler, broker_name: str) -> None:
         """Creates an inspection of the broker `broker_name`. `broker` handles the requests."""
@@ -113,7 +113,7 @@ class Inspection:
         return sorted(found, key=lambda message: message.commit_log_offset)
 
     def subscriptions(self, group: str) -> list[str]:
-        """Returns the topics to which online members of the group subscribe. Returns none for a broadcasting group."""
+        """Returns the topics to which online members of the group subscribe. The list is empty for a broadcasting group."""
         answer = self.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(consumer_group=group))
         if answer.code != ResponseCode.SUCCESS:
             return []
@@ -140,12 +140,12 @@ class Inspection:
         return (to_message(record, self._broker_name) for record in self._records(topic, queue_id))
 
     def ask(self, code: int, header: CommandHeader | None) -> RemotingCommand:
-        """Returns the broker's answer to a request. Raises RuntimeError if the broker does not answer immediately."""
+        """Returns the broker's response to a request. Raises RuntimeError if the broker does not respond immediately."""
         asker = _Asker()
         (request,) = FrameDecoder().feed(encode_request(code, header, opaque=0))
         self._broker.on_requests(cast(Connection, asker), [request])
         if asker.answer is None:
-            raise RuntimeError(f"the broker did not answer request {code} immediately")
+            raise RuntimeError(f"the broker did not respond to request {code} immediately")
         (answer,) = FrameDecoder().feed(asker.answer)
         return answer
 
@@ -172,7 +172,7 @@ class Inspection:
 
 
 class _Asker:
-    """A connection that stores the broker's answer."""
+    """A connection that stores the broker's response."""
 
     def __init__(self) -> None:
         self.peer = "the test"

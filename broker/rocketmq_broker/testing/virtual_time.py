@@ -1,16 +1,18 @@
-"""Virtual time for a test. The clock stops while the event loop has work, and jumps to the next timer when the loop is idle.
+"""Virtual time for a test. The clock stops while the event loop has work, and then jumps to the next timer.
 
-An event loop with virtual time runs like any other. Before the loop waits for its next timer, it checks for other sources of
-work. An outside client or socket belongs to another process or to a thread that this clock does not control.
+An event loop with virtual time runs like any other. Before the loop waits for its next timer, it checks for other
+sources of work. An outside client or socket belongs to another process or to a thread that this clock does not
+control.
 
     an event is ready                         -> the loop continues, and no time passes
     a thread works for the loop               -> the loop waits for it, and no time passes
-    an outside client has yet to answer       -> during `advance` the loop waits for it, and no time passes
+    an outside client must still respond      -> during `advance` the loop waits for it, and no time passes
     the test waits, without outside sockets   -> time jumps to the next timer
     an outside socket is open                 -> the loop waits, and time passes like real time
     the test does not wait for the loop       -> the loop waits, and no time passes
 
-`advance` always jumps. Timers fire in order, each at its time. Only maintenance in long idle periods is skipped (`idle_skip`).
+`advance` always jumps. Timers fire in order, each at its time. Only maintenance in long idle periods is skipped
+(`idle_skip`).
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Recognizes copies of half messages, which are several half messages of one transaction.
 
-- RocketMQ rewrites a pending half message at each check, and counts the checks in TRANSACTION_CHECK_TIMES. It may stop before
-  it writes the op message for the previous copy.
-- This broker rewrites a half message only when it puts it back (states.py). The copy refers to the first half message in
-  TRAN_PREPARED_QUEUE_OFFSET and preparedTransactionOffset. The op message for the previous copy does not decide the
-  transaction.
-- A resumed message has TRANSACTION_CHECK_TIMES=0. It starts a new transaction, although its identity is the same in RocketMQ.
+- RocketMQ rewrites a pending half message at each check, and counts the checks in TRANSACTION_CHECK_TIMES. The
+  broker may stop before it writes the op message for the previous copy.
+- This broker rewrites a half message only to put it back at the end of the half queue (states.py). The copy refers
+  to the first half message in TRAN_PREPARED_QUEUE_OFFSET and preparedTransactionOffset. The op message for the
+  previous copy does not decide the transaction.
+- A resumed message has TRANSACTION_CHECK_TIMES=0. It starts a new transaction, although its identity is the same in
+  RocketMQ.
 
-All copies of a transaction have the same identity. A producer cannot forge the identity, because it contains the born host,
-which the broker sets. The newest copy is the valid one. A decision about any copy applies to the transaction. RocketMQ's op
-message for an older copy also applies to the transaction.
+All copies of a transaction have the same identity. A producer cannot forge the identity, because it contains the
+born host, which the broker sets. The newest copy is the valid one. A decision about any copy applies to the
+transaction. RocketMQ's op message for an older copy also applies to the transaction.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class CheckAction(Enum):
 
 
 class GroupState(NamedTuple):
-    """The state of a transaction's producer group, which decides whether the group can take a check now."""
+    """The state of a transaction's producer group: whether a producer is online and can receive a check now."""
 
     is_online: bool
     """True if the group has a connected producer."""

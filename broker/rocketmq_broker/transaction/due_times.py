@@ -1,4 +1,4 @@
-"""A heap of the due times of pending transactions. It finds due transactions without a scan of all pending ones."""
+"""A heap of the due times of pending transactions. It finds due transactions without scanning all pending transactions."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ class PendingTransactions:
         return next(iter(self._pending.values()), None)
 
     def behind_newest(self, transaction: PendingTransaction) -> int:
-        """Returns the number of half messages from the transaction's newest one to the end of the half queue."""
+        """Returns the number of half messages from the transaction's newest half message to the end of the half queue."""
         return self._next_queue_offset - transaction.stored_queue_offset
 
     def needed_from(self, begun_after_ms: int) -> int | None:

@@ -1,9 +1,9 @@
 """Recovers the table of pending transactions from the half queue and the op queue of any broker.
 
-A half message is decided if an op message refers to it. There are three exceptions. A transaction may have several half messages
-(copies.py). A broker may have stored a committed or discarded message and stopped before it stored the op message (evidence.py).
-In a power failure, the message before an op message may have been lost. Such an op message may be the remainder of a COMMIT, so
-it is "doubted": it does not decide its transaction.
+A half message is decided if an op message refers to it. There are three exceptions. A transaction may have several
+half messages (copies.py). A broker may have stored a committed or discarded message and stopped before it stored
+the op message (evidence.py). A power failure may have damaged the record before an op message. That record may have
+been the message of a COMMIT, so the op message is "doubted": it does not decide its transaction.
 """
 
 from __future__ import annotations

@@ -25,6 +25,6 @@ def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]
             continue
         if message.topic == HALF_TOPIC:
             if message.commit_log_offset > discarded.commit_log_offset:
-                raise AlreadyResumed("already resumed")
+                raise AlreadyResumed("the message was already resumed")
         elif message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT_TYPE:
-            raise AlreadyResumed("already delivered")
+            raise AlreadyResumed("the message was already delivered")

@@ -66,7 +66,9 @@ def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group:
     DelayedTransaction if the message has a delay level.
     """
     if encoded.find(_DELAY) >= 0 and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
-        raise DelayedTransaction("a transactional message cannot be delayed: send it without a delay level or transaction")
+        raise DelayedTransaction(
+            "a transactional message cannot be delayed: send it without a delay level, or send it outside a transaction"
+        )
     if props.find(encoded, props.PRODUCER_GROUP) is None:
         encoded = props.put(encoded, props.PRODUCER_GROUP, producer_group)
     separator = b"" if encoded.endswith(b"\x02") else b"\x02"

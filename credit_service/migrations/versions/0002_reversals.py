@@ -28,7 +28,9 @@ def downgrade() -> None:
     """Restores the old key. Fails without changes if there are reversals, which version 0001 would read as credits."""
     reversals = op.get_bind().scalar(sa.text("SELECT count(*) FROM credits WHERE kind <> 'credit'"))
     if reversals:
-        raise ValueError(f"cannot downgrade to {down_revision}: it would read the ledger's {reversals} reversals as credits")
+        raise ValueError(
+            f"cannot downgrade to {down_revision}: that version would read the ledger's {reversals} reversals as credits"
+        )
     if op.get_bind().dialect.name == "sqlite":
         _make_credits_anew(sa.UniqueConstraint("order_id"))
         return

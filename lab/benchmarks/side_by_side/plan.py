@@ -113,7 +113,7 @@ class Load:
 
     @property
     def wanted(self) -> float:
-        """The smallest ratio to Apache's result that the project aims for in this row."""
+        """The target ratio of this row: the smallest ratio to Apache's result that the project accepts."""
         match self.kind:
             case Kind.TRANSACTIONS:
                 return _WANTED_OF_TRANSACTIONS.get((self.flush, self.in_flight), _WANTED)

@@ -25,9 +25,9 @@ _POLL_S = 0.01
 
 
 async def first_accepted_s(address: str, timeout_s: float) -> float:
-    """Returns the time at which the broker first answered a send with SUCCESS, in seconds since the epoch.
+    """Returns the time at which the broker first accepted a message, in seconds since the epoch.
 
-    Raises TimeoutError.
+    Raises TimeoutError after `timeout_s`.
     """
     client = RemotingClient()
     try:

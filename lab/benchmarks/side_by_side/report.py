@@ -124,7 +124,7 @@ class Results:
         return BUSY_MARK if any(sample.others.is_busy for sample in samples) else ""
 
     def _short(self) -> list[str]:
-        """Returns lines that list the loads for which our broker does not reach the project's aims."""
+        """Returns lines that list the loads for which our broker misses the project's target ratio."""
         loads = self._loads()
         short = {
             "Ratio below the aim": [load for load in loads if (self.ratio(load) or load.wanted) < load.wanted],

@@ -159,7 +159,7 @@ class Customers:
         return answer
 
     async def _answered_by(self, service: OrderProcess, request: ServiceRequest) -> ServiceAnswer:
-        """Returns the service's response. The response has no status if the process dies or does not respond in time."""
+        """Returns the service's response. The response has no status if the process exits or does not respond in time."""
         has_died: asyncio.Future[None] = self._world.loop.create_future()
         service.process.on_death(lambda: _settle(has_died))
         working = service.process.start_thread(service.answer, request)

@@ -16,7 +16,7 @@ class StatementGate(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """True if the connection's process is alive."""
+        """True if the connection's process is running."""
 
     def execute(self, connection: SimulatedConnection, sql: str, parameters: Parameters, work: Callable[[], T]) -> T:
         """Runs a statement by calling `work`, and returns the result."""
@@ -28,7 +28,7 @@ class StatementGate(Protocol):
 class SimulatedConnection(sqlite3.Connection):
     """A connection of a simulated process.
 
-    After the process has died, its connections cannot change the database, not even by a rollback.
+    After the process is killed, its connections cannot change the database, not even by a rollback.
     """
 
     gate: StatementGate
@@ -49,7 +49,7 @@ class SimulatedConnection(sqlite3.Connection):
             self.gate.commit(self, super().commit)
 
     def rollback(self) -> None:
-        """Rolls back unless the connection is broken or its process is dead."""
+        """Rolls back, unless the connection is broken or its process has been killed."""
         if self.gate.is_open:
             super().rollback()
 

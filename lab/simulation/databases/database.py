@@ -43,7 +43,7 @@ OnCommit = Callable[[str, Callable[[], sqlite3.Connection]], object]
 
 
 class SimulatedDatabase:
-    """A database that continues to exist after the processes that use it, and their machines, have failed."""
+    """A simulated database, which survives failures of the processes that use it and of their machines."""
 
     _numbers = itertools.count()
 
@@ -99,7 +99,7 @@ class SimulatedDatabase:
         return engine
 
     def reader(self) -> sqlite3.Connection:
-        """Returns the connection that the judges use. It reads committed rows, and faults do not affect it."""
+        """Returns the connection that the simulation's checks use. It reads committed rows, and faults do not affect it."""
         if self._reader is None:
             self._reader = sqlite3.connect(f"file:{self._file.path}?mode=ro", uri=True, isolation_level=None)
         return self._reader

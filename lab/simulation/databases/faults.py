@@ -92,8 +92,8 @@ class DatabaseFaults:
     ) -> None:
         """Kills the process before or after its `nth` statement or database commit from now.
 
-        Does not kill it after the step if `is_over` then returns True. Without `die`, kills only the process of this name that
-        executes the step.
+        `die` kills the whole program. If it is None, only the process that executes the step is killed, which may be a
+        child of the program. A kill after the step is omitted if `is_over` returns True by then.
         """
         self._dying.append(DyingStep(process, nth, is_before, die, is_over))
 
@@ -148,7 +148,7 @@ class DatabaseFaults:
         return due[0]
 
     def deaths_of(self, process: str) -> list[DyingStep]:
-        """Counts a step of the process. Returns the planned deaths of the process at this step."""
+        """Counts a step of the process. Returns the planned kills of the process at this step."""
         if not self._dying:
             return []
         for step in self._dying:

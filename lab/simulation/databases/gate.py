@@ -64,7 +64,7 @@ class DatabaseGate:
     """The gate between one process and one database (`lab.simulation.databases.connection.StatementGate`)."""
 
     def __init__(self, file: DatabaseFile, process: SimulatedProcess) -> None:
-        """Creates a gate without connections. Call `break_all` when the process dies."""
+        """Creates a gate without connections. Call `break_all` when the process is killed."""
         self._file = file
         self._faults = file.faults
         self._process = process
@@ -73,7 +73,7 @@ class DatabaseGate:
 
     @property
     def is_open(self) -> bool:
-        """False after the process has died."""
+        """True until the process is killed."""
         return self._process.is_alive
 
     def connect(self) -> SimulatedConnection:
@@ -229,7 +229,11 @@ def _ruled(sql: str, parameters: Parameters) -> Iterator[RuledRow]:
 
 
 def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Iterator[_Note]:
-    """Yields the rows of the statements that changed rows. `statements` contains the number of changes before each statement."""
+    """Yields the rows of those statements that changed the database.
+
+    `statements` contains, for each statement, the connection's total number of changes before the statement, and its
+    rows. `changes` is the total number of changes after the last statement.
+    """
     ends = [before for before, _ in statements[1:]] + [changes]
     for (before, rows), end in zip(statements, ends, strict=True):
         if end > before:

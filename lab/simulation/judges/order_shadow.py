@@ -90,7 +90,7 @@ class OrderShadow:
         return request
 
     def fall_silent(self, request: OpenRequest) -> None:
-        """Marks a request as never answered. It may take effect at any later time."""
+        """Marks a request as one to which no response will come. It may take effect at any later time."""
         request.is_silent = True
         if request.effect == Effect():
             self.open.remove(request)

@@ -102,7 +102,7 @@ _Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentRequest:
-    """A request that has not been answered yet."""
+    """A request that has no response yet."""
 
     request: CustomerRequest
     shadow: OrderShadow
@@ -112,7 +112,7 @@ class SentRequest:
 
 
 class Shadow:
-    """The shadow model of all customers of a simulation. Each request is sent once, and answered at most once."""
+    """The shadow model of all customers of a simulation. Each request is sent once, and has at most one response."""
 
     def __init__(self, order_limit_cents: int) -> None:
         """Creates the model without requests. `order_limit_cents` is the maximum total of an order."""
@@ -125,7 +125,7 @@ class Shadow:
         """Maps each order id that was confirmed to a customer to that customer."""
 
     def send(self, request: CustomerRequest) -> SentRequest:
-        """Adds a request when its customer sends it. An unanswered request may still take effect."""
+        """Adds a request when its customer sends it. A request without a response may still take effect."""
         shadow = self._shadow_of(request)
         contents = {request.content}
         if request.kind is RequestKind.PLACE and request.idempotency_key is not None:
@@ -169,7 +169,7 @@ class Shadow:
         return {order_id: rows.pop(order_id)["state"] for order_id in sorted(named)}
 
     def _strangers(self, rows: Mapping[str, Row]) -> list[str]:
-        """Returns the rows that no request explains. Each unanswered request without a key explains one row."""
+        """Returns the rows that no request explains. Each request without a key and without a response explains one row."""
         unnamed = [(customer, shadow) for customer, shadow in self._shadows if not shadow.order_id and shadow.places]
         taken: dict[int, str] = {}
 

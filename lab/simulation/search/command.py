@@ -42,7 +42,11 @@ class SimulationCommand:
     """The time limit of one simulation in real seconds."""
 
     def search(self, wanted: range, *, goes_on: bool = False) -> int:
-        """Simulates the wanted seeds. Returns 0 if every guarantee held and every kind of fault occurred, otherwise 1."""
+        """Simulates the wanted seeds that have no result yet. Returns the exit code.
+
+        The code is 0 if every guarantee held and every kind of fault occurred, otherwise 1. Stops at the first failure unless
+        `goes_on` is True.
+        """
         standing = Standing(self.folder / "simulation" / f"{self.version}.jsonl")
         known = standing.totals.failed
         left = sum(map(len, standing.missing(wanted)))

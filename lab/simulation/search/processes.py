@@ -42,7 +42,7 @@ class _PlayingProcess:
             self.connection.send(request)
 
     def end_of_world(self) -> WorldEnd | None:
-        """Returns the result of the simulation, or None if the process has died."""
+        """Returns the result of the simulation, or None if the process has exited."""
         try:
             end: WorldEnd = self.connection.recv()
         except (EOFError, ConnectionResetError):
@@ -102,7 +102,7 @@ class PlayingProcesses:
     def play_all(self, plans: Iterable[Plan | int], *, with_happenings: bool = False) -> Iterator[WorldEnd]:
         """Yields the result of each simulation as it finishes. Starts no simulation while the caller handles a result.
 
-        If a process dies, or a simulation exceeds the time limit, the result is a violation of RUNS_TO_ITS_END.
+        If a process exits, or a simulation exceeds the time limit, the result is a violation of RUNS_TO_ITS_END.
         """
         waiting = iter(plans)
         for process in [process for process in self._all if process.request is not None]:

@@ -35,9 +35,10 @@ def play_missing(
 
 
 def never_fired(fired: Mapping[str, int], worlds: int, expected: Iterable[str]) -> list[str]:
-    """Returns the names that should have occurred but never did. Returns nothing if too few simulations were run.
+    """Returns the names that should have occurred but never did.
 
-    `expected` are the kinds of faults. A rare branch is also expected if a simulation has reported it with a count of 0.
+    Returns an empty list if too few simulations were run. `expected` are the kinds of faults. A rare branch is also
+    expected if a simulation has reported it with a count of 0.
     """
     if worlds < ENOUGH_TO_FIRE:
         return []

@@ -121,7 +121,10 @@ class SimulatedRedis:
     # faults
 
     def hang(self, for_s: float) -> None:
-        """Answers no calls for `for_s` seconds, but may execute them later. If periods overlap, the latest end applies."""
+        """Delays the responses to all calls for `for_s` seconds. If periods overlap, the latest end applies.
+
+        A call that times out in the meantime may still be executed later.
+        """
         self._hangs_until_s = max(self._hangs_until_s, self._now_s() + for_s)
 
     def go_away(self, for_s: float) -> None:
@@ -231,7 +234,7 @@ class SimulatedRedis:
         self._has_tasks.set()
 
     def _later(self, seconds: float, work: Callable[[], object]) -> None:
-        """Calls `work` after `seconds`, even if the calling process has died by then."""
+        """Calls `work` after `seconds`, even if the calling process has been killed by then."""
         self.loop.call_later(seconds, work, context=contextvars.Context())
 
 

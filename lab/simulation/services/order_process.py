@@ -33,7 +33,7 @@ def _nothing() -> None:
 
 @dataclass
 class SwitchedListener:
-    """A listener whose check-backs can temporarily be answered from another database."""
+    """A listener that can temporarily use another database for check-backs."""
 
     listener: TransactionListener
     checking: TransactionListener
@@ -47,7 +47,7 @@ class SwitchedListener:
         return self.listener.execute_local_transaction(message, arg)
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState | Awaitable[LocalTransactionState]:
-        """Answers a check-back."""
+        """Returns the decision for a check-back."""
         self.on_check()
         return self.checking.check_local_transaction(message)
 
@@ -87,9 +87,9 @@ class OrderProcess:
         await self.process.start_thread(self._stop)
 
     def check_back_from(self, copy: SimulatedDatabase | None, on_check: Callable[[], object] = _nothing) -> None:
-        """Answers check-backs from the database `copy`. If `copy` is None, uses the service's own database.
+        """Makes check-backs read the database `copy`. If `copy` is None, they read the service's own database again.
 
-        Calls `on_check` at each check-back.
+        `on_check` is called at each check-back.
         """
         checking: Mapping[str, TransactionListener] = {topic: own.listener for topic, own in self._listeners.items()}
         if copy is not None:
@@ -98,7 +98,10 @@ class OrderProcess:
             listener.checking, listener.on_check = checking[topic], on_check
 
     def answer(self, request: ServiceRequest) -> ServiceAnswer:
-        """Answers a request in a thread of the process, like `order_service.entrypoints.http`."""
+        """Handles a request as `order_service.entrypoints.http` does, and returns the response.
+
+        Call it in a thread of the process.
+        """
         try:
             return self._done(request)
         except ErrorWithProblem as error:

@@ -100,7 +100,7 @@ class ShopFaults:
         await self._is_met(faults, fault, database.name, "kill_child", database.faults.end_all)
 
     async def _old_rows(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Copies the database now. Starts to answer check-backs from the copy after `age_s` seconds, or after 30 s at most."""
+        """Copies the database now. After `age_s` seconds, or 30 s at most, check-backs read the copy."""
         copy = self._shop.replica_of(ORDERS_DATABASE)
         await asyncio.sleep(min(fault.number("age_s"), 30.0))
         service = self._shop.order_services.get(fault.where)

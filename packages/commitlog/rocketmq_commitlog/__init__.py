@@ -16,7 +16,7 @@ __all__ = ["CommitLogSource", "UnreadableStore"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the data source when it is used first, because the modules that read a log need neither Spark nor Arrow."""
+    """Imports the data source on first use, because the modules that read a log need neither Spark nor Arrow."""
     if name == "CommitLogSource":
         from rocketmq_commitlog.source import CommitLogSource
 

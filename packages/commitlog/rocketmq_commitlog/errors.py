@@ -2,4 +2,4 @@
 
 
 class UnreadableStore(Exception):
-    """Raised if the commit log is missing, if a file cannot be opened, or if the broker does not answer."""
+    """Raised if the commit log is missing, if a file cannot be opened, or if the broker does not respond."""

@@ -38,7 +38,7 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
     """Reads new records while the commit log grows. Options limit the rows or the bytes of a batch."""
 
     def __init__(self, store: Path, schema: StructType, range_bytes: int, limit: ReadLimit, after: int = BEGINNING) -> None:
-        """Creates a reader whose first record is the one after the commit log offset `after`."""
+        """Creates a reader that starts after the record at the commit log offset `after`."""
         self._store = store
         self._schema = schema
         self._range_bytes = range_bytes

@@ -67,11 +67,12 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         provider: Provider | None = None,
         context: ContextRepo | None = None,
     ) -> None:
-        """`group` is the producer group of the publishers. Use one group per service, because all members answer check-backs.
+        """Creates a broker that is not connected. `group` is the producer group of the publishers.
 
-        `namesrv_addr`, `credentials` and `tls` have the same meaning and defaults as in `rocketmq_broker.client.Producer`.
-        `graceful_timeout` is the number of seconds for which `stop` waits for running handlers. The other parameters are the same
-        as in FastStream's other brokers.
+        Use one group per service, because the broker may send a check-back to any member of the group. `namesrv_addr`,
+        `credentials` and `tls` have the same meaning and defaults as in `rocketmq_broker.client.Producer`.
+        `graceful_timeout` is the number of seconds for which `stop` waits for running handlers. The other parameters are
+        the same as in FastStream's other brokers.
         """
         self.group = group
         super().__init__(

@@ -107,7 +107,7 @@ class TransactionalPublisher(RocketMQPublisher):
     def answers_check_backs(
         self, function: Callable[P_HandlerParams, T_HandlerReturn]
     ) -> HandlerCallWrapper[P_HandlerParams, T_HandlerReturn]:
-        """Decorates the handler that answers check-backs.
+        """Decorates the handler that responds to check-backs.
 
         The handler must read the state of the transaction `message.transaction_id` from durable storage, and return it.
         """
@@ -132,8 +132,9 @@ class TransactionalPublisher(RocketMQPublisher):
     ) -> TransactionSendResult:
         """Sends one transactional message. The result contains the `local_transaction_state`.
 
-        `arg` is available in the local transaction as `message.arg`. Raises ClientError if the half message was not stored,
-        or possibly not. In that case the local transaction has not run. Raises no exception after the local transaction has run.
+        `arg` is available in the local transaction as `message.arg`. Raises ClientError if it is not certain that the half
+        message was stored. In that case the local transaction has not run. Raises no exception after the local transaction
+        has run.
         """
         command = RocketMQCommand(message, tags=tags, keys=keys, headers=headers, correlation_id=correlation_id)
         command.arg = arg

@@ -91,7 +91,7 @@ async def test_an_orderly_subscriber_repeats_a_message_before_the_next_one(broke
     async def handle(body: str) -> None:
         got.append(body)
         if got == ["first"]:
-            raise RuntimeError("once")
+            raise RuntimeError("the handler fails once")
 
     test = TestRocketMQBroker(broker)
     async with test:
@@ -110,7 +110,7 @@ async def test_a_message_whose_handler_raised_comes_again_after_its_delay(broker
     async def handle(body: str, message: RocketMQMessage) -> None:
         attempts.append(message.raw_message.reconsume_times)
         if len(attempts) == 1:
-            raise RuntimeError("once")
+            raise RuntimeError("the handler fails once")
 
     test = TestRocketMQBroker(broker)
     async with test as tested:
@@ -154,7 +154,7 @@ async def test_the_ack_policy_decides_about_a_message_whose_handler_raised(
 ) -> None:
     @broker.subscriber("orders", group="g", ack_policy=policy)
     async def handle(body: str) -> None:
-        raise RuntimeError("always")
+        raise RuntimeError("the handler always fails")
 
     test = TestRocketMQBroker(broker)
     async with test as tested:

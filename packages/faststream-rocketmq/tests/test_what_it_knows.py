@@ -1,4 +1,7 @@
-"""Tests that the FastStream broker imports only the public client, and its test broker also the public test support."""
+"""Tests that the FastStream broker imports only `rocketmq_broker.client`.
+
+The test broker may also import `rocketmq_broker.testing`.
+"""
 
 import ast
 from pathlib import Path

@@ -133,7 +133,7 @@ def _event(row: Row, key: str | None, is_decided: bool, is_consumed: bool | None
 
 
 def _delivery(row: Row, said: Row, key: str | None) -> Row:
-    """Returns the columns of a delivered message. Each value is there twice: for an order's minimum and maximum."""
+    """Returns the columns of a delivered message. Each value occurs twice, for the minimum and the maximum of an order."""
     columns = {column: said.get(name) for name, column in _SAID_AS.items()}
     columns |= {"message_transaction_id": row["unique_key"], "message_items": _marks(said)}
     times = {"delivered_at_ms": row["stored_at_ms"], "born_at_ms": row["born_at_ms"]}
@@ -183,7 +183,7 @@ def _said(body: bytes | None) -> Row:
 
 
 def _text(value: Any) -> str | None:
-    """Returns the value as Spark reads a string field. Spark converts other JSON values to their JSON text."""
+    """Returns the text that Spark would read as a string field. Spark converts other JSON values to their JSON text."""
     return value if value is None or isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 

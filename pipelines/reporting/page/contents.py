@@ -144,7 +144,10 @@ def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
 
 
 def breaks_of(rows: Iterable[Row], max_breaks: int = MAX_BREAKS) -> tuple[list[BreakShown], int]:
-    """Returns the first breaks, sorted by class (healthy ones last) and order id, and the total number of breaks."""
+    """Returns the first `max_breaks` breaks, sorted by class and order id, and the total number of breaks.
+
+    Orders in flight, which are not faults, are last.
+    """
     breaks = [row for row in rows if row["finding"] not in SUMMED]
     breaks.sort(key=lambda row: (row["finding"] in CONSISTENT, row["finding"], row["order_id"] or "", row["customer"] or ""))
     return [_break(row) for row in breaks[:max_breaks]], len(breaks)

@@ -243,7 +243,7 @@ def _cursor(address: DatabaseAddress) -> Iterator[Any]:
 
 
 def _connect(address: DatabaseAddress) -> Connection:
-    """Connects. On PostgreSQL all statements of a cursor are in one transaction.
+    """Connects to the database. On PostgreSQL, all statements of a cursor are in one transaction.
 
     Otherwise PgBouncer in transaction pooling mode could send each statement to a different session. The driver needs one
     session, because it describes and runs a query with two requests.

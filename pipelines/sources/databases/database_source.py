@@ -77,9 +77,9 @@ class TableReader(DataSourceReader):
         nullable: Sequence[str] = (),
         since: Since | None = None,
     ) -> None:
-        """`key` is the integer column that partitions the table. `nullable` are the columns that may be NULL.
+        """Creates a reader. `key` is the integer column that partitions the table.
 
-        `since` selects new rows; None selects all.
+        `nullable` are the columns that may be NULL. `since` selects new rows; None selects all.
         """
         self._since = since
         self._address = address

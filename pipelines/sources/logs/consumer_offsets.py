@@ -32,7 +32,7 @@ def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mappi
 def consumer_offsets_in(content: bytes, consumer_group: str, topic: str) -> Mapping[int, int]:
     """Returns the group's next offset in each queue of the topic, from the file's content.
 
-    Raises UnreadableJson, msgspec.DecodeError, ValueError, AttributeError.
+    Raises UnreadableJson, msgspec.DecodeError, ValueError or AttributeError if the content is malformed.
     """
     document: Any = msgspec.json.decode(standard_json(content))
     offsets = (document.get("offsetTable") or {}).get(f"{topic}@{consumer_group}", {})

@@ -58,7 +58,10 @@ class MessageLog(Protocol):
         """Returns the group's next offset in each queue of the topic, or None if it is unknown."""
 
     def begins_ms(self, topic: str) -> int:
-        """Returns the time in milliseconds since which the topic is complete: 0 if no message has expired."""
+        """Returns the time, in milliseconds since the epoch, from which the broker has all messages of the topic.
+
+        Returns 0 if no message has expired.
+        """
 
     def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
         """Returns a line for each queue whose consumed offset is after the log's end; empty if the end is unknown."""

@@ -1,4 +1,4 @@
-"""Reads the messages of a broker by pulling them. It imports the client, which is needed only with `--broker`."""
+"""Reads the messages of a broker by pulling them. Only this module needs the client, for `--broker`."""
 
 from __future__ import annotations
 
@@ -60,5 +60,8 @@ class BrokerLog:
         return []
 
     def begins_ms(self, topic: str) -> int:
-        """Returns the time in milliseconds since which the topic and the half messages are complete."""
+        """Returns the time from which the broker has all messages of the topic and all half messages.
+
+        The time is in milliseconds since the epoch.
+        """
         return first_stored_ms(self.address, (topic, *_OF_TRANSACTIONS))

@@ -25,7 +25,7 @@ from rocketmq_commitlog.record_batches import record_batches
 
 @dataclass
 class QueuePartition(InputPartition):
-    """The range of a queue that one task pulls; None for nothing."""
+    """The range of a queue that one task pulls, or None if the task has nothing to pull."""
 
     part: QueueRange | None = None
 

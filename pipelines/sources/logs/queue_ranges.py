@@ -98,9 +98,9 @@ def decided_without_record(address: str) -> range:
 
 
 def first_stored_ms(address: str, names: Sequence[str]) -> int:
-    """Returns the time in milliseconds since which these topics are complete: 0 if no message has expired.
+    """Returns the time, in milliseconds since the epoch, from which the broker has all messages of these topics.
 
-    Raises UnreadableStore.
+    Returns 0 if no message has expired. Raises UnreadableStore.
     """
 
     async def ask(broker: BrokerRequests) -> int:

@@ -99,5 +99,5 @@ def test_nothing_to_treat_is_an_empty_array(admin: CommandLine) -> None:
 def test_what_failed_is_told_apart_from_what_was_treated(rocketmq: SyncRocketMQ) -> None:
     command = ["--namesrv-addr", rocketmq.namesrv_addr, "dead-letters", "retry", "nobody", "--json"]
     result = CliRunner().invoke(app, command)
-    assert (result.exit_code, json.loads(result.stdout)) == (1, [])
     assert "dead letter not found: nobody" in result.stderr
+    assert (result.exit_code, json.loads(result.stdout)) == (1, [])

@@ -36,7 +36,10 @@ class Clock:
 
 
 class Running:
-    """A broker whose clock the test can set, with a client and the work of the broker's timers."""
+    """A broker whose clock the test can set, and a client.
+
+    `do_what_timers_do` runs the work of the broker's timers at once.
+    """
 
     def __init__(self, broker: Broker, clock: Clock) -> None:
         self.broker = broker

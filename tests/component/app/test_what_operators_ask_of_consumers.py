@@ -1,4 +1,4 @@
-"""Tests that a Python consumer responds, through the broker, to `mqadmin consumerStatus` and similar commands as Java's do."""
+"""Tests that Python consumers respond to `mqadmin consumerStatus` and similar commands as Java consumers do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the order benchmark, which compares with an outbox, and of its table."""
+"""Tests of the benchmark that places orders with this broker and with an outbox, and of its table of results."""
 
 from pathlib import Path
 

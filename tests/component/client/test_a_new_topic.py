@@ -1,4 +1,4 @@
-"""Tests that a consumer that waits for a topic receives its first message within a second."""
+"""Tests that a consumer receives the first message of a new topic within a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of programs that use clients without `with`, and of forks. Each runs in a separate interpreter."""
+"""Tests of programs that use clients without `with`, and of forks. Each test runs in a separate interpreter."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tests that mistakes that appear only while a client runs cause a clear error text and no other harm."""
+"""Tests that a mistake that is found only while a client runs causes a clear error message and no other harm."""
 
 import asyncio
 import logging

@@ -29,12 +29,12 @@ class Losing:
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
         if request.code == self._request:
             self._request = None
-            raise ConnectionError("lost on its way")
+            raise ConnectionError("the frame is dropped")
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
         if request.code == self._answer_to and (response.body or request.code != RequestCode.PULL_MESSAGE):
             self._answer_to = None
-            raise ConnectionError("lost on its way")
+            raise ConnectionError("the frame is dropped")
 
     @property
     def has_lost(self) -> bool:
@@ -117,6 +117,6 @@ async def test_a_question_of_a_pull_consumer_can_be_stopped_too(rocketmq: Rocket
         consumer = PullConsumer("c", namesrv_addr=rocketmq.namesrv_addr, rpc_hook=Losing(RequestCode.GET_MIN_OFFSET))
         async with consumer:
             queue, *_ = await consumer.queues("orders")
-            with pytest.raises(BrokerUnreachable, match="GET_MIN_OFFSET: the RPC hook stopped the request: lost on its way"):
+            with pytest.raises(BrokerUnreachable, match="GET_MIN_OFFSET: the RPC hook stopped the request: the frame is dropped"):
                 await consumer.min_offset(queue)
             assert await consumer.min_offset(queue) == 0

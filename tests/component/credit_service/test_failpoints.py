@@ -117,13 +117,13 @@ def test_the_task_of_a_message_is_lost_once(sqlite_ledger: Ledger, tmp_path: Pat
 
 
 def test_a_session_of_other_messages_does_not_end_the_process(sqlite_ledger: Ledger, tmp_path: Path) -> None:
-    """The outcome of the previous session is ignored, because it had other messages."""
+    """The outcome of the previous session is ignored, because that session had other messages."""
     ended: list[str] = [""]
     failpoints = arm(tmp_path, "exit-after-credit-commit", done=ended)
 
     @contextmanager
     def failing(_sessions: OpensSession) -> Iterator[Session]:
-        raise RuntimeError("no session")
+        raise RuntimeError("cannot open a session")
         yield
 
     sqlite_ledger.store([an_order("order-1", 1)])

@@ -234,7 +234,7 @@ def test_health_is_degraded_while_orders_wait_for_too_long(client: FlaskClient, 
 def test_a_database_that_refuses_several_orders_and_takes_none_is_no_health(
     client: FlaskClient, sqlite_ledger: Ledger, sqlite_engine: Engine, clock: Clock, count: int, status: tuple[int, str]
 ) -> None:
-    """A single refused order may be just an invalid order in a shop with few orders."""
+    """Health is degraded if several orders are refused and none is stored; one refused order needs attention."""
     refuse(sqlite_engine, 0)
     sqlite_ledger.store(orders(count))
     for _ in range(6):

@@ -40,7 +40,7 @@ def test_a_check_of_a_living_worker_succeeds(monkeypatch: pytest.MonkeyPatch, ca
 def test_of_two_with_one_name_the_one_that_asked_last_counts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A worker was restarted, and Redis still has its previous connection."""
+    """Of two connections with the same worker name, the most recently active one counts, as after a restart."""
     assert check_says(monkeypatch, [a_worker("one", pid=7, idle_s=90), a_worker("one", pid=8, idle_s=1)]) == 0
     assert "process 8" in capsys.readouterr().out
 

@@ -24,7 +24,7 @@ PLAYS = (
 
 
 def test_django(database_url: str) -> None:
-    """Each test in the program passes on empty tables. Otherwise the traceback names the failed one."""
+    """Each test in the program passes on empty tables. If a test fails, the traceback names it."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "DATABASE": database_url}
     done = subprocess.run([sys.executable, PROGRAM, *PLAYS], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

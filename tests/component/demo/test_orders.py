@@ -78,17 +78,17 @@ def test_an_answer_that_no_repetition_changes_is_raised() -> None:
 
 def test_a_customer_who_gets_no_answer_gives_up_with_the_reason() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("nobody listens")
+        raise httpx.ConnectError("connection refused")
 
     client = OrderClient("http://orders", transport=httpx.MockTransport(refuse), patience_s=0.01, first_wait_s=0.01)
-    with pytest.raises(NoAnswer, match=r"the order service at http://orders did not answer for 0.01 s: nobody listens"):
+    with pytest.raises(NoAnswer, match=r"the order service at http://orders did not respond for 0.01 s: connection refused"):
         client.place(REQUEST)
 
 
 def test_an_order_under_way_is_given_up_with_its_client() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         asked.set()
-        raise httpx.ConnectError("nobody listens")
+        raise httpx.ConnectError("connection refused")
 
     asked = Event()
     with ThreadPoolExecutor() as threads:

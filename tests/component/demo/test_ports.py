@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 
 from demo.ports import free_ports, free_ports_of_brokers
 
@@ -31,3 +34,10 @@ def test_a_row_of_ports_keeps_clear_of_ports_that_were_given_before() -> None:
     first = free_ports_of_brokers(2, 4)
     row = range(first - 2, first + 4 + 2)
     assert not [port for port in given if any(port + distance in row for distance in (-2, 0, 1))]
+
+
+def test_two_processes_search_different_ports() -> None:
+    mine = {port // 200 for port in free_ports(3)}
+    program = f"import os; os.getpid = lambda: {os.getpid()}; from demo.ports import free_ports; print(*free_ports(3))"
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert mine.isdisjoint(int(port) // 200 for port in printed.split())

@@ -129,7 +129,7 @@ def test_every_scenario_says_what_to_watch_and_what_to_expect_and_asks_both_data
 class TestRuns:
     @pytest.fixture
     def play(self, system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
-        """Returns a function that runs a scenario whose expected result is no order, and waits for its end."""
+        """Returns a function that runs a scenario that must create no order, and waits until the scenario has ended."""
         failpoints = tmp_path / "failpoints"
         failpoints.mkdir()
         self.runs = Runs(system, cast(Keeper, SimpleNamespace(is_all_ready=True)), FailpointFolder(failpoints))

@@ -46,7 +46,7 @@ def applied(stock_room: SqlStockRoom, *instructions: Instruction) -> list[Shipme
 
 
 def shipped(stock_room: SqlStockRoom, *messages: MessageExt, max_tries: int = 16) -> DrainResult:
-    """Stores the messages in the inbox, and processes what is due."""
+    """Stores the messages in the inbox, and processes the messages that are due."""
     stock_room.store(messages)
     return stock_room.inbox.drain(Shipping(stock_room).ship, max_tries=max_tries)
 

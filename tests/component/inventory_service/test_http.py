@@ -110,7 +110,7 @@ def test_health_shows_what_waits_what_fails_and_what_is_parked(client: FlaskClie
 
     def refuse(session: Session, messages: Sequence[InboxMessage]) -> None:
         if any("bad" in message.text for message in messages):
-            raise ValueError("no")
+            raise ValueError("the message is bad")
         shipping.ship(session, messages)
 
     room.store([created("bad"), created("1")])
@@ -121,7 +121,7 @@ def test_health_shows_what_waits_what_fails_and_what_is_parked(client: FlaskClie
     room.inbox.drain(refuse)
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"]) == (200, "attention")
-    health = {"waiting": 1, "failed": 1, "parked": 0, "oldest_s": 60.0, "last_error": "ValueError: no"}
+    health = {"waiting": 1, "failed": 1, "parked": 0, "oldest_s": 60.0, "last_error": "ValueError: the message is bad"}
     assert answer.json["inbox"] == health
     clock.pass_s(60)
     room.store([created("3")])

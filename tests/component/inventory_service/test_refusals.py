@@ -1,4 +1,7 @@
-"""Tests of rules that refuse rows. If all rows are refused, messages wait; if only some are, their messages are parked."""
+"""Tests of database rules that refuse rows.
+
+If all rows are refused, messages wait. If only some rows are refused, their messages are parked.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,7 +41,7 @@ class Warehouse:
         self.shipping = Shipping(self.stock_room)
 
     def drain(self, *messages: MessageExt) -> DrainResult:
-        """Stores the messages, and processes what is due."""
+        """Stores the messages, and processes the messages that are due."""
         self.stock_room.store(messages)
         return self.stock_room.inbox.drain(self.shipping.ship, max_tries=MAX_TRIES)
 

@@ -33,7 +33,7 @@ class Sender:
     def send(self, message: Message) -> None:
         if self.failures:
             self.failures -= 1
-            raise NotSent("the broker is away")
+            raise NotSent("the broker is unavailable")
         self.sent.append(message)
 
     @property

@@ -88,7 +88,7 @@ def test_an_order_that_was_short_stays_so_when_it_is_cancelled(stock_room: SqlSt
 
 
 def test_many_orders_at_once_never_ship_more_than_there_is(stock_room: SqlStockRoom) -> None:
-    """This holds even if messages are delivered twice, half of the orders are cancelled, and batches overlap."""
+    """Concurrent orders never ship more than the stock, even with duplicate messages, cancellations and overlapping batches."""
     for article in ("tea", "cup"):
         stock_room.set_stock(article, 20)
     start = threading.Barrier(4)

@@ -41,7 +41,10 @@ def test_a_port_in_use_is_an_error_and_nothing_is_left_running() -> None:
 
 
 def test_connections_that_ask_nothing_make_room_for_scrapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connections fit into the backlog of the listening socket. Otherwise the kernel would retry after seconds."""
+    """Idle connections beyond the maximum are closed, oldest first, so that a scrape is still served.
+
+    The test opens few connections, because they must fit into the backlog of the listening socket.
+    """
     monkeypatch.setattr(metrics_server, "MAX_CONNECTIONS", 2)
     monkeypatch.setattr(metrics_server, "REQUEST_TIMEOUT_S", 600)
     server = MetricsServer("127.0.0.1", 0, OneFigure())

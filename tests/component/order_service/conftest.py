@@ -1,4 +1,4 @@
-"""Fixtures for the order service: an order store on a database of each kind, and a fake broker."""
+"""Fixtures for the order service: an order store on SQLite and on PostgreSQL, and a fake broker."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

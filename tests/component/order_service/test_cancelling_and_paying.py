@@ -64,7 +64,7 @@ def place(client: FlaskClient, **more: object) -> str:
 
 
 def check_back(broker: BrokerInProcess, number: int = 0) -> LocalTransactionState:
-    """Simulates a check-back for the sent message with this index, and returns the listener's state."""
+    """Simulates a check-back for the sent message with this index, and returns the state that the listener returns."""
     sent = broker.decisions[number][0]
     properties = f"UNIQ_KEY\x01{sent.transaction_id}\x02KEYS\x01{sent.keys[0]}".encode()
     record = Record(0, 0, 0, 0, 0, 0, 0, 0, bytes(8), 0, bytes(8), 0, 0, sent.body, sent.topic.encode(), properties)

@@ -323,7 +323,7 @@ def test_readiness_falls_with_the_broker_and_with_the_database(
 def test_the_process_lives_whatever_is_unreachable(
     client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A restart would repair neither the broker nor the database."""
+    """/livez returns 200 while the broker and the database are unavailable: a restart would repair neither."""
     broker.is_up = False
     monkeypatch.setattr(SqlOrderStore, "why_unready", lambda _: "database is locked")
     answer = client.get("/livez")
@@ -334,7 +334,10 @@ def test_the_process_lives_whatever_is_unreachable(
     "content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json", None, ""]
 )
 def test_a_body_that_is_not_declared_as_json_is_415_and_orders_nothing(client: FlaskClient, content_type: str | None) -> None:
-    """Pages of other sites can send requests with other content types without a preflight request."""
+    """A request with a body of another content type is rejected with 415, and no order is placed.
+
+    Pages of other sites can send requests with these content types without a preflight request.
+    """
     answer = client.post("/orders", data=json.dumps(BODY), content_type=content_type)
     assert (answer.status_code, answer.content_type) == (415, "application/problem+json")
     assert "application/json" in answer.json["detail"]

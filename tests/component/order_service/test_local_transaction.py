@@ -1,4 +1,7 @@
-"""Tests that an order, its items and its transaction row are written together or not at all; by one statement on PostgreSQL."""
+"""Tests that an order, its items and its transaction row are written together or not at all.
+
+On PostgreSQL one statement writes all of them.
+"""
 
 import threading
 import time

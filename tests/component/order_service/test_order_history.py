@@ -1,4 +1,4 @@
-"""Tests that only a database that contains the half message's witness may roll it back, and no other or older copy."""
+"""Tests that only a database that contains the half message's witness rolls it back, and not an older copy."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -71,7 +71,10 @@ def copied(engine: Engine, clock: Clock) -> Iterator[OpenCopy]:
 
 @pytest.fixture
 def overdue(original: SqlOrderStore, copied: OpenCopy, clock: Clock) -> tuple[SqlOrderStore, Witness]:
-    """Returns a copy in which an order is overdue that was paid in the original, and the witness of that order."""
+    """Returns a copy of the database, and the witness in the half message of its only order.
+
+    The order is overdue in the copy. In the original it was paid after the copy was made.
+    """
     of_order = witness_of(original)
     original.store_order(a_later_order(), "transaction-1")
     copy = copied()

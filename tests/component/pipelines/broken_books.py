@@ -43,7 +43,7 @@ class BrokenBooks:
     """The steps that the audit of repairs names: id, action and order."""
 
     def add(self, name: str, number: int, at_ms: int = AT_MS) -> str:
-        """Creates the order of the story with this name, and returns its id."""
+        """Creates an order with the fault that the story `name` describes. Returns the order id."""
         order_id, self.at_ms = f"{name[:30]} {number}".replace(" ", "-"), at_ms
         told = STORIES[name](self, order_id)
         if told[0] in SUMMED:
@@ -406,7 +406,7 @@ def order_raised(books: BrokenBooks, o: str) -> Told:
 
 @story
 def absurd_amount(books: BrokenBooks, o: str) -> Told:
-    """Amounts at the limit of their range cause no overflow in sums."""
+    """Raises the amount of a credit to the maximum integer, which must not overflow in sums."""
     books.health(o)
     books.in_credits(f"UPDATE credits SET amount_cents = {2**63 - 1} WHERE order_id = ?", o)
     return Finding.AMOUNT_MISMATCH, Cause.LEDGER

@@ -14,7 +14,10 @@ Judge = Callable[[Books, CutOff, str], ReconciliationOutcome]
 
 
 class ShopDatabases:
-    """Both databases as SQLite files, with the columns of the services' migrations, but without unique constraints."""
+    """The order and credit databases as SQLite files.
+
+    They have the columns of the services' migrations, but no unique constraints.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.orders_path = directory / "orders.db"

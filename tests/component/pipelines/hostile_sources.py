@@ -62,7 +62,10 @@ except Exception as error:
 
 
 def planted(log: LogWriter, prefix: int, queue_offset: int = 1) -> bytes:
-    """Returns a valid committed order of 10^9 cents for the body of the next message, at position `prefix` of the body."""
+    """Returns the record of a valid committed order of 10^9 cents, to be embedded in the body of the next message.
+
+    `prefix` is the number of bytes in the body before the record.
+    """
     return encode_record(
         topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=log.end + HEAD_V4.size + prefix, flag=0,
         sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, born_timestamp=1, born_host=HOST, store_timestamp=1, store_host=HOST,

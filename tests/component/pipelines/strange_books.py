@@ -897,7 +897,10 @@ def written(folder: Path, and_more: Callable[[BrokenBooks], None] | None = None)
 
 
 def judged(judge: Judge, folder: Path) -> dict[str, Told | None]:
-    """Returns the finding for each case, by name, in one run. It is None for cases that are summed with the healthy orders."""
+    """Judges all cases in one run, and returns the finding for each case, by name.
+
+    The finding is None for cases that are summed with the healthy orders.
+    """
     outcome = judge(written(folder), CUT_OFF, str(folder / "out"))
     found = {row["order_id"] or row["transaction_id"] or row["customer"]: (row["finding"], row["cause"]) for row in outcome.rows}
     healthy = sum(row["count"] for row in outcome.rows if row["finding"] in SUMMED)

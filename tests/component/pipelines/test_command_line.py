@@ -1,4 +1,7 @@
-"""Tests of the commands' output to files and programs, which is not truncated, and of the check of repairs against audits."""
+"""Tests of the commands' output and of audits.
+
+Output to files and programs is not truncated, and repairs are checked against audits.
+"""
 
 import json
 from pathlib import Path

@@ -185,7 +185,7 @@ while True:
 
 @pytest.mark.parametrize("written_by", ["this version", "older"])
 def test_a_run_that_is_killed_at_any_step_leaves_two_tables_of_one_run(tmp_path: Path, written_by: str) -> None:
-    """A step is an operation on a file or folder: opening, creating, linking, renaming or removing."""
+    """A kill before any operation on a file or folder leaves findings and a summary of the same run."""
     project = Path(__file__).resolve().parents[3]
     done = subprocess.run(
         [sys.executable, "-c", KILLED_AT_EACH_STEP, str(tmp_path / "out"), written_by],

@@ -75,7 +75,7 @@ def test_what_is_not_consumed_yet_is_in_flight(judge: Judge, shop: ShopDatabases
 def test_what_is_credited_between_two_readings_is_in_the_inbox_or_in_the_ledger(
     judge: Judge, shop: ShopDatabases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker processes the whole inbox right after the judge has read it."""
+    """An order matches even if the worker moves it from the inbox to the ledger after the judge has read the inbox."""
     books = BrokenBooks(shop, LogWriter(tmp_path / "store"), at_ms=AS_OF_MS - 200_000)
     for order_id in ("first", "second"):
         books.place(order_id)
@@ -130,7 +130,7 @@ def test_a_torn_end_of_the_log_hides_what_the_consume_queues_point_to(judge: Jud
 
 
 def test_several_brokers_stores_are_one_history(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
-    """Two brokers use the same queue offsets and commit log offsets for different messages."""
+    """Messages of two brokers are kept apart, although their queue offsets and commit log offsets are equal."""
     first = BrokenBooks(shop, LogWriter(tmp_path / "first"))
     second = BrokenBooks(shop, LogWriter(tmp_path / "second"))
     first.health("a")

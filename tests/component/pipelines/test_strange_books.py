@@ -27,7 +27,7 @@ def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused
 
 
 def test_without_an_audit_every_repair_is_believed_and_one_line_says_so(tmp_path: Path) -> None:
-    """Only an audit distinguishes these cases from correct ones."""
+    """Without an audit, repaired orders are not reported, and one line says how many were accepted unchecked."""
     outcome = reconcile_embedded(replace(written(tmp_path), read_repairs=None), CUT_OFF, str(tmp_path / "out"))
     found = {row["order_id"]: row["finding"] for row in outcome.rows}
     assert [name for name in OF_REPAIRS if IDS[name] in found] == []

@@ -1,8 +1,9 @@
 """Imports modules repeatedly, each time without a feature that some systems lack. Prints the failures as JSON.
 
-The modules are those named as arguments, or all modules of the wheels. Without one feature, only modules that mention it are
-imported. Without all features, all modules are. The standard library and other libraries are imported before, because they run
-on each system and check `sys.platform`. O_CLOEXEC and O_NONBLOCK are not removed, because `platform.files` checks them similarly.
+The modules are those named as arguments, or all modules of the wheels. If one feature is missing, only the modules
+that mention it are imported. If all features are missing, all modules are imported. The standard library and other
+libraries are imported first, because they run on each system and check `sys.platform`. O_CLOEXEC and O_NONBLOCK are
+not removed, because `platform.files` also checks `sys.platform` before it uses them.
 """
 
 from __future__ import annotations

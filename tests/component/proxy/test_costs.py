@@ -1,4 +1,7 @@
-"""Tests that a broker without grpcServerPort imports no module of the proxy, and has no thread and no socket of it."""
+"""Tests of a broker without grpcServerPort.
+
+The broker imports no module of the proxy, starts no thread for the proxy, and does not open the proxy's port.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_a_question_that_may_wait_is_always_asked(pair: tuple[socket.socket, soc
 def test_calls_that_a_read_makes_come_before_the_next_read_as_in_asyncios_own_loop(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
-    """Data that is appended together is written together, with both event loops."""
+    """Data that a read appends is written before the next read, with asyncio's event loop and with the broker's."""
     assert what_happens(new_event_loop(), *pair) == what_happens(asyncio.SelectorEventLoop(), *pair)
 
 

@@ -1,4 +1,4 @@
-"""Tests of the choice of the broker's build for `make demo`, `up`, `bench` and `bench-orders`, and of their messages."""
+"""Tests of which build of the broker `make demo`, `up`, `bench` and `bench-orders` use, and of the printed messages."""
 
 import os
 import re
@@ -47,7 +47,7 @@ class Checkout:
         return subprocess.run(command, env=kept | environment, capture_output=True, text=True, timeout=60)
 
     def is_compiled(self, **environment: str) -> tuple[bool, str]:
-        """Returns True if a command gets the compiled broker, and the output of the script."""
+        """Returns whether a command uses the compiled broker, and the output of the script."""
         ran = self.run("sh", "-c", SHOW, **environment)
         assert ran.returncode == 0, ran.stderr
         build, path = ran.stdout.removesuffix("\n").split(" ")

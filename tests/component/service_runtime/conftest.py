@@ -1,4 +1,4 @@
-"""Fixtures with an inbox on a database of each kind."""
+"""Fixtures with an inbox on SQLite and on PostgreSQL."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""Tests that violated constraints are distinguished on both kinds of database."""
+"""Tests that violated constraints are distinguished on SQLite and PostgreSQL."""
 
 from collections.abc import Iterator
 

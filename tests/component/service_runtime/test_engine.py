@@ -1,4 +1,4 @@
-"""Tests of the services' engines, in particular of timeouts when a database does not answer."""
+"""Tests of the services' engines, in particular of timeouts when a database does not respond."""
 
 import gc
 import os

@@ -83,7 +83,7 @@ def test_a_connection_without_a_byte_for_a_minute_is_closed(server: HttpServer, 
 
 
 def _age_by_s(connection: HTTPChannel, seconds: float) -> None:
-    """Makes the last activity of the connection `seconds` older for Waitress."""
+    """Makes the connection appear to Waitress as idle for `seconds` seconds more."""
     connection.last_activity -= seconds
 
 

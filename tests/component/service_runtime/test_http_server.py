@@ -60,7 +60,11 @@ class _Requests:
 
 
 def test_a_server_that_stops_before_its_thread_runs_wakes_nobody_who_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread runs both actions of `stop` as soon as it starts. The second action closes the trigger that wakes the thread."""
+    """A server that is stopped before its thread runs does not wake a thread that has already ended.
+
+    The thread runs both actions of `stop` as soon as it starts. The second action closes the trigger that wakes the
+    thread.
+    """
     server = _server(_an_app())
     trigger = server._listeners[0].trigger
     pull, may_run = trigger._physical_pull, threading.Event()
@@ -148,7 +152,7 @@ def test_a_request_that_never_ends_is_cut_off_when_the_stop_time_out_is_over(
 
 
 def test_more_connections_than_threads_are_open_at_once(serve: Serve) -> None:
-    """A request is therefore not delayed by idle connections."""
+    """A request is not delayed by idle connections, even if there are more of them than threads."""
     server = serve()
     address = ("127.0.0.1", int(server.url.rpartition(":")[2]))
     idle = [socket.create_connection(address) for _ in range(150)]

@@ -1,4 +1,4 @@
-"""Tests of `python -m SERVICE inbox` with a database of each kind. They call main() in the test's process."""
+"""Tests of `python -m SERVICE inbox` on SQLite and PostgreSQL. They call main() in the test's process."""
 
 import re
 import signal

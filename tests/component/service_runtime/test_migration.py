@@ -32,7 +32,7 @@ def upgrade():
 
 
 class SampleService:
-    """The migrations of a service, in a separate package. A test can add steps like a new version."""
+    """The migrations of a service, in a separate package. Tests add steps to them, as a new version would."""
 
     _count = itertools.count(1)
 
@@ -197,7 +197,10 @@ def test_a_service_that_may_not_migrate_says_what_to_run(service: SampleService,
 
 @pytest.mark.parametrize("is_migrated", [True, False])
 def test_the_database_of_another_service_is_refused(service: SampleService, database_url: str, is_migrated: bool) -> None:
-    """This holds if the other service migrated first, and if both use the database before either checks it."""
+    """A service refuses a database that contains the tables of another service.
+
+    It does so whether it migrates the database itself or the database is migrated already.
+    """
     engine = create_database_engine(database_url)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE other_service_version (version_num VARCHAR(32))"))

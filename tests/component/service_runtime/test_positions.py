@@ -1,4 +1,4 @@
-"""Tests of positions in a database that is reset to an older state, on both kinds of database."""
+"""Tests of positions in a database that is reset to an older state, on SQLite and PostgreSQL."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import asdict
@@ -101,7 +101,10 @@ def test_after_the_messages_came_again_all_is_well(engine: Engine, positions: Po
 
 
 def test_results_that_are_never_there_do_not_bring_messages_again_for_ever(positions: Positions[str]) -> None:
-    """The workers write to a different database than the one the service reads."""
+    """If results are never found, the messages are delivered again once. Then saving raises DatabaseUnavailable.
+
+    This is the case if the workers write to a different database than the one that the service reads.
+    """
     positions.acknowledging(["elsewhere"])
     assert positions.save({QUEUE: 1}) == {QUEUE: None}
     positions.forget_results()

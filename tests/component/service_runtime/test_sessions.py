@@ -63,7 +63,10 @@ def test_a_statement_that_fails_leaves_nothing_of_its_block(sessions: Sessions) 
 
 @ON_SQLITE
 def test_a_trigger_that_was_broken_fails_no_write_once_it_is_gone(engine: Engine, sessions: Sessions) -> None:
-    """If preparing a statement fails, a SQLite connection does not notice that the schema has changed since."""
+    """A write succeeds as soon as a broken trigger has been removed.
+
+    If preparing a statement fails, a SQLite connection does not detect that the schema has changed since.
+    """
     write(sessions, 1)
     other = create_database_engine(str(engine.url))
     with other.begin() as connection:

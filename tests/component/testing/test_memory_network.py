@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import sys
 
 import pytest
 
@@ -130,3 +132,21 @@ async def test_an_open_network_serves_sockets_as_well() -> None:
     writer.close()
     listener.stop()
     assert network.listening_sockets == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such reservation")
+async def test_no_other_program_gets_the_port_of_a_server_that_restarts() -> None:
+    network = MemoryNetwork()
+    port = 0
+    for _ in range(2):
+        listener = await network.bind(End, "127.0.0.1", port, 10)
+        listener.start()
+        port = listener.port
+        listener.stop()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+    network.release_ports()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))

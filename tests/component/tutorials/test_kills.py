@@ -1,4 +1,4 @@
-"""Tests of the program of the chapter "Kill everything": the effect of a sync, repeated cells, and invalid settings."""
+"""Tests of the program of the chapter "Kill everything": a power failure, reproducible outcomes, and invalid settings."""
 
 from typer.testing import CliRunner
 

@@ -1,4 +1,4 @@
-"""Tests of the race: each approach's losses, equal figures for equal seeds, and a reader's own approach."""
+"""Tests of the race: each approach's losses, equal results for equal seeds, and a reader's own approach."""
 
 import asyncio
 import dataclasses
@@ -269,9 +269,12 @@ def test_one_way_is_played_and_the_figures_of_all_others_stay(others: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--way", "call-in-line", "--orders", "3"], "has 2 orders in each cell and seed 1: play the same"),
-        (["--way", "call-in-line", "--orders", "2", "--seed", "5"], "has 2 orders in each cell and seed 1: play the same"),
-        (["--way", "send-inside", "--orders", "2"], "has no complete figures of call-in-line: play these ways too"),
+        (["--way", "call-in-line", "--orders", "3"], "has 2 orders in each cell and seed 1: use the same --orders and --seed"),
+        (
+            ["--way", "call-in-line", "--orders", "2", "--seed", "5"],
+            "has 2 orders in each cell and seed 1: use the same --orders and --seed",
+        ),
+        (["--way", "send-inside", "--orders", "2"], "has no complete figures of call-in-line: add these ways with --way"),
         (["--way", "call-in-line", "--cell", "/none"], "--cell plays single cells: omit it, or omit --way and --draw"),
         (["--way", "call-in-line/none", "--orders", "2"], "unknown approach 'call-in-line/none'"),
     ],

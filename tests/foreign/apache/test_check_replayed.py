@@ -1,4 +1,7 @@
-"""The replay of check() says what Apache RocketMQ 4.9.7 stores: its half topic grows with each check, and ours does not."""
+"""Tests that the replay of check() agrees with Apache RocketMQ 4.9.7.
+
+Apache's half topic grows with each check, and this broker's half topic does not.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ SETTLED_S = 60
 
 
 class Stored(NamedTuple):
-    """What a broker has at the end."""
+    """The messages, offsets and check-backs of a broker at the end of the history."""
 
     half_topic: list[tuple[str, int]]
     """The name and TRANSACTION_CHECK_TIMES of each message."""
@@ -59,7 +62,10 @@ async def _begin(stage: Stage, name: str) -> Record:
 
 
 async def _play(stage: Stage, *, has_second_copies: bool) -> Stored:
-    """Follows the history, transaction by transaction. A broker with second copies checks one after its COMMIT."""
+    """Plays the history, one transaction after another. Returns what the broker has at the end.
+
+    With `has_second_copies`, the broker sends one more check-back for a transaction after its COMMIT.
+    """
     await stage.be_known()
     await _begin(stage, "never-decided")
     for number in range(POLICY.check_max):
@@ -82,7 +88,7 @@ async def _play(stage: Stage, *, has_second_copies: bool) -> Stored:
 
 
 async def _offsets(stage: Stage) -> tuple[int, int]:
-    """The two offsets of check()."""
+    """Returns the offsets of check() in the half topic and in the op topic."""
     found = []
     for topic in (topics.HALF_TOPIC, topics.OP_HALF_TOPIC):
         header = QueryConsumerOffsetRequestHeader(consumer_group=topics.TRANSACTION_CONSUMER_GROUP, topic=topic, queue_id=0)
@@ -113,7 +119,7 @@ def _number(record: Record) -> int:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Stored]:
-    """What Apache's broker and ours have after the history."""
+    """Returns what Apache's broker and this broker have after the history, keyed by broker."""
     home = tmp_path_factory.mktemp("replayed")
     namesrv_port, port, our_namesrv_port, our_port = free_ports(4)
     apache_settings = {

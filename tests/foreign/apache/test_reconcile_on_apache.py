@@ -1,4 +1,7 @@
-"""Tests that the reconciliation gives one verdict for Apache's broker and this broker, from pulled messages and from stores."""
+"""Tests that the reconciliation gives the same verdict for Apache's broker and for this broker.
+
+The reconciliation pulls the messages, or reads them from the stores.
+"""
 
 from __future__ import annotations
 
@@ -172,7 +175,8 @@ class Serving:
 def serving(owner: str, start_broker: Callable[..., BrokerProcess], home: Path) -> Iterator[Serving]:
     """Runs Apache's broker or this project's broker.
 
-    No transaction is old enough for a check-back, because Apache's broker delivers twice if COMMIT and an answer cross.
+    No transaction becomes old enough for a check-back. Otherwise Apache's broker could deliver a message twice: after
+    COMMIT, and after a response to a check-back that was sent at the same time.
     """
     if owner == "ours":
         broker = start_broker({"transactionTimeOut": PATIENT_MS})

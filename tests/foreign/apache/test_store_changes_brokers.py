@@ -117,7 +117,7 @@ async def leave(place: Place, broker: Running, books: Books) -> Left:
 
 
 async def take_over(place: Place, broker: Running, books: Books, left: Left, *, is_apache_after_a_kill: bool) -> None:
-    """Checks that the other broker has all messages, and that consumers and transactions continue."""
+    """Checks that the broker that now uses the store has all messages, and that consumers and transactions continue."""
     assert ask_mqadmin(broker, place) == left.told
     books.checked.clear()
     books.is_open = True
@@ -171,7 +171,7 @@ async def send_plain(producer: Producer) -> None:
 
 
 async def read_some(pull: PullConsumer) -> list[str]:
-    """Reads and commits some messages. Returns the bodies of the others."""
+    """Reads and commits some messages. Returns the bodies of the remaining messages."""
     queues = await pull.queues(PLAIN)
     pull.assign(queues)
     read: list[MessageExt] = []

@@ -1,6 +1,7 @@
-"""The page docs/play in a real browser: each button, two screens, two languages, and the same bytes as in node and in CPython.
+"""Tests of the page docs/play in a real browser: each button, two screens and two languages.
 
-With PLAY_PICTURES=FOLDER it keeps a picture of each screen there.
+A round must write the same bytes in Chromium, Node.js and CPython. With PLAY_PICTURES=FOLDER a picture of each
+screen is saved there.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from demo.play.buttons import BUTTONS
 from deploy.scripts.site_play import CannotBuildPlay, build, pyodide_tarball, run_in_node, unpack_pyodide
+from rocketmq_broker.admin.replay import HISTORIES
 from tests.foreign.browser.browser import PHONE, chromium
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -108,7 +110,7 @@ class Opened:
         self.is_drawn()
 
     def is_drawn(self) -> None:
-        """Waits until the page shows a state, or says why it has none."""
+        """Waits until the page shows the broker's state. Fails if the page shows an error instead."""
         expect(self.page.locator("#sha256, #trouble:not([hidden])").first).to_be_visible(timeout=START_MS)
         assert self.page.locator("#trouble").inner_text() == ""
 
@@ -239,6 +241,33 @@ def test_a_link_to_a_state_replays_it(opened: Callable[..., Opened]) -> None:
     assert first.page.url.endswith(address)
     first.page.locator("a.language").click()
     assert first.page.url.endswith(f"zh.html{address}")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_apaches_check_is_replayed_and_each_history_is_an_address(
+    language: str, screen: str, opened: Callable[..., Opened]
+) -> None:
+    window = opened(language, screen, "#replay=two-offsets")
+    window.start()
+    expect(window.page.locator("#replayed svg.sequence")).to_be_visible()
+    for name in HISTORIES:
+        if not window.page.url.endswith(f"#replay={name}"):
+            window.page.locator(f'#replayed a[href="#replay={name}"]').click()
+        expect(window.page.locator(f'#replayed a[href="#replay={name}"]')).to_have_count(0)
+        expect(window.page.locator("#replayed svg.sequence")).to_have_count(1)
+        expect(window.page.locator("#verdict")).to_be_hidden()
+        assert window.page.url.endswith(f"{LANGUAGES[language]}#replay={name}")
+        assert window.is_as_wide_as_the_screen()
+        window.picture(f"replay-{name}-{language}-{screen}-full")
+    window.page.locator("#to-shop").click()
+    expect(window.page.locator("#verdict")).to_be_visible()
+    window.press("place")
+    window.page.locator("#to-replayed").click()
+    expect(window.page.locator("#replayed")).to_contain_text("removeMap")
+    window.page.locator("#to-shop").click()
+    expect(window.page.locator("#orders")).to_contain_text("alice")
+    assert window.page.url.endswith("#seed=7&do=place")
 
 
 def test_an_address_with_an_unknown_button_says_so(opened: Callable[..., Opened]) -> None:

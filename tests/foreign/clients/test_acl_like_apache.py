@@ -157,7 +157,7 @@ _REFUSED = "org.apache.rocketmq.acl.common.AclException: "
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A broker with the accounts above."""
+    """A broker with the accounts in ACCOUNTS."""
 
     namesrv_addr: str
     broker_addr: str

@@ -56,7 +56,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApachesProxy]:
 async def routes_are_known(name_server: str) -> None:
     """Waits until the broker has registered the topics with the name server.
 
-    Otherwise the proxy would remember for 20 s that a topic is missing.
+    Otherwise the proxy would cache for 20 s that a topic is missing.
     """
     topics = [client.prefix + case for client, cases in FAULTY.items() for case in cases]
     topics += [f"%DLQ%group-{client.prefix}{FIFO_PUSH}" for client, cases in FAULTY.items() if FIFO_PUSH in cases]

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.t
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """The output of each command, raw and made comparable, and the structure of the bodies."""
+    """The output of each command, unchanged and without values that differ between runs, and the structure of the bodies."""
 
     printed: Mapping[str, str]
     comparable: Mapping[str, str]

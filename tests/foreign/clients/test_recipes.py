@@ -1,4 +1,7 @@
-"""Tests the recipes in Java and in Go, on our broker and on Apache's. One program of each is killed before its COMMIT."""
+"""Tests the Java and Go recipes with this broker and with Apache's.
+
+In each language, the order program is killed before it sends COMMIT.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +118,9 @@ def play(home: Path, programs: Programs, namesrv_addr: str) -> Played:
 
 @contextmanager
 def broker(release: str, home: Path) -> Iterator[str]:
-    """Runs a broker that checks back soon: `ours`, or a release of Apache's. Yields the name server's address."""
+    """Runs a broker with a short transaction timeout and check interval. `release` is `ours`, or one of Apache's.
+
+    Yields the name server's address."""
     if release != "ours":
         settings = {
             "TRANSACTION_TIMEOUT_MS": str(CHECK_TIMEOUT_MS),

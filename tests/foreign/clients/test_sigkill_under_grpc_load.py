@@ -1,5 +1,7 @@
-"""Kills the broker with SIGKILL while RocketMQ 5 clients send, decide, receive and acknowledge. No message is lost, and no
-acknowledged message is delivered again."""
+"""Kills the broker with SIGKILL while RocketMQ 5 clients send, decide, receive and acknowledge messages.
+
+No message is lost, and no acknowledged message is delivered again.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ class Load:
         (self.promised if resolution == api.COMMIT else self.refused).add(message_id)
 
     async def consume(self) -> None:
-        """Receives and acknowledges messages until it is cancelled."""
+        """Receives and acknowledges messages until cancelled."""
         while True:
             for message in await self._received():
                 system = message.system_properties
@@ -101,7 +103,7 @@ class Load:
         return [answer.message for answer in answers or () if answer.HasField("message")]
 
     async def _answered(self, call: Any) -> Any:
-        """Returns the response. If the broker went away, waits a moment and returns None."""
+        """Returns the response, or None after a short pause if the call fails because the broker is down."""
         try:
             return await call
         except grpc.aio.AioRpcError:

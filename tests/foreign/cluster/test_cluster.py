@@ -1,4 +1,4 @@
-"""A Spark standalone cluster finds the same as this machine alone, with a PostgreSQL and a broker on the network."""
+"""Tests that a Spark cluster has the same findings as one machine, with PostgreSQL and a broker on the network."""
 
 import asyncio
 import json
@@ -107,7 +107,7 @@ async def announce(broker: BrokerProcess) -> None:
 
 
 def found_here(spark: SparkSession, databases: dict[str, str], broker: BrokerProcess, output: Path) -> list[dict[str, Any]]:
-    """Returns the findings of the Spark session that the tests of this process share."""
+    """Returns the findings of a reconciliation in this process's Spark session."""
     addresses = [parse_database_url(databases[name]) for name in ("ORDER_DATABASE_URL", "CREDIT_DATABASE_URL")]
     books = Books(addresses[0], addresses[1], brokers=(broker.address,))
     cut_off = CutOff(time.time_ns() // 1_000_000, grace_seconds=0)

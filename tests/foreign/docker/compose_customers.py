@@ -1,4 +1,4 @@
-"""Customers of the system of docker-compose.yml, who have the order service's key."""
+"""Places orders with the order service of docker-compose.yml, using its key."""
 
 from collections.abc import Callable
 from typing import Final
@@ -20,7 +20,10 @@ def order(article: str, quantity: int) -> str:
 
 
 def place_orders(count: int, *, after_a_third: Callable[[], None] = lambda: None) -> list[OrderAnswer]:
-    """Places orders for customers who retry until they get a response. Calls `after_a_third` after a third of the responses."""
+    """Places orders, and retries each one until there is a response.
+
+    Calls `after_a_third` after a third of the responses.
+    """
     requests = list(make_orders(count, refused_every=count + 1, limit_cents=_NO_LIMIT))
     answered: list[OrderAnswer] = []
 

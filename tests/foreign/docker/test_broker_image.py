@@ -1,4 +1,4 @@
-"""Tests the broker's own image, built and run: programs on the host use the broker in the container."""
+"""Builds the broker's image, runs it, and tests that programs on the host can use the broker in the container."""
 
 import asyncio
 import re
@@ -101,6 +101,6 @@ def test_a_broker_that_refuses_a_setting_says_so_at_once(container: RocketMQCont
 
 
 def test_the_broker_ends_cleanly_when_it_is_stopped(container: RocketMQContainer) -> None:
-    """This must be the last test of the file: it stops the broker."""
+    """The broker exits with code 0 when its container is stopped. This must be the last test of the file."""
     container.get_wrapped_container().stop(timeout=60)
     assert attributes(container)["State"]["ExitCode"] == 0

@@ -1,6 +1,7 @@
-"""Tests docker-compose.yml, built and run: the system with PostgreSQL and Redis, and then on Apache RocketMQ.
+"""Builds and runs docker-compose.yml, and tests the system with PostgreSQL and Redis, and then with Apache RocketMQ.
 
-The tests share one system, and each continues from the state that the previous test left. They run in the order of this file.
+The tests share one system, and each continues from the state that the previous test left. They run in the order of
+this file.
 """
 
 import json
@@ -82,7 +83,7 @@ PLACED_AT_A_TIME = 24
 
 @pytest.fixture(scope="module")
 def compose(docker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compose]:
-    """Builds and starts the system. Stops it in the end and removes its volumes."""
+    """Builds and starts the system. Stops it after the last test, and removes its volumes."""
     secrets = tmp_path_factory.mktemp("secrets")
     for secret in SECRETS:
         (secrets / secret).write_text(password_of(secret))
@@ -272,7 +273,10 @@ def test_inventory_ships_what_there_is_and_has_the_rest_cancelled(compose: Compo
 def test_any_container_may_be_killed_and_no_order_or_credit_is_lost_or_doubled(
     compose: Compose, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Runs with the inventory service. Prints a line for each container."""
+    """No order or credit is lost or doubled if one container of the system is killed while orders are placed.
+
+    The system includes the inventory service. Prints a line for each killed container.
+    """
     told = [f"{'killed':20}{'orders placed':>15}{'asked again':>13}{'lost':>6}{'doubled':>9}  verdict"]
     for service in CONTAINERS:
         before = settled(compose).orders
@@ -297,7 +301,7 @@ def test_a_spark_cluster_finds_them_consistent_as_well(compose: Compose) -> None
 
 
 def test_all_stop_in_the_time_they_are_given(compose: Compose) -> None:
-    """Leaves no container running."""
+    """Each container exits before Docker kills it. No container is running after this test."""
     done = compose.run(*EVERYTHING, "stop", timeout_s=600)
     assert done.returncode == 0, done.stdout
     codes = {service: container["State"]["ExitCode"] for service, container in compose.containers().items()}
@@ -305,7 +309,11 @@ def test_all_stop_in_the_time_they_are_given(compose: Compose) -> None:
 
 
 def test_apache_rocketmq_takes_the_store_over_and_the_same_services_lose_nothing(compose: Compose) -> None:
-    """This must be the last test of the file. Between local commit and COMMIT the order service dies, and Apache checks back."""
+    """Apache RocketMQ opens the broker's store, and no order or credit is lost or doubled.
+
+    The order service exits several times between local commit and COMMIT, so that Apache's broker sends check-backs.
+    This must be the last test of the file.
+    """
     image = "apache/rocketmq:4.9.7"
     if compose.docker("image", "inspect", image).returncode and compose.docker("pull", image).returncode:
         pytest.skip(f"no image {image}: tests/foreign/docker/images/build makes a stand-in for it")

@@ -29,7 +29,10 @@ def other_pythons() -> dict[str, Path]:
 
 
 def unhashed(lock: Path, folder: Path) -> Path:
-    """Writes the lock's versions without hashes, which pip would require of our wheel too, and without extras."""
+    """Writes the lock's versions to a constraints file, without hashes and extras. Returns the path of the file.
+
+    With hashes in the file, pip would require a hash of our wheel too.
+    """
     (folder / "constraints.txt").write_text("\n".join(map("".join, locked_versions(lock).items())))
     return folder / "constraints.txt"
 

@@ -1,4 +1,4 @@
-"""The wheel of the commit log's data source reads a log. It needs only the broker's wheel and nothing else of this checkout."""
+"""Tests that the commit log's data source works when only its wheel and the broker's wheel are installed."""
 
 import shutil
 import subprocess

@@ -1,6 +1,7 @@
-"""Tests the compiled build, made once: it keeps the broker's promises, and pip prefers its wheel.
+"""Tests the compiled build: it passes the broker's tests, and pip prefers its wheel.
 
-These are the tests of `make test-compiled` that compiling breaks most easily. `make wheels` compiles for the other Pythons.
+The broker is compiled once. These are the tests of `make test-compiled` that are most likely to fail after
+compilation. `make wheels` compiles for the other Python versions.
 """
 
 import os
@@ -54,7 +55,7 @@ def output_of(*arguments: str, build: Path | None) -> str:
 
 
 def passes(build: Path, *tests: str) -> None:
-    """Runs the tests on the compiled build. They must pass."""
+    """Runs the tests on the compiled build. Raises AssertionError if any of them fails."""
     output_of("-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=quick", *tests, build=build)
 
 
@@ -72,7 +73,10 @@ def test_apaches_java_client_gets_what_it_expects(build: Path) -> None:
 
 
 def test_both_builds_make_the_same_history_of_the_same_worlds(build: Path) -> None:
-    """Plays the broker, clients, services and faults of a seed. Each frame and each write has the same bytes at the same time."""
+    """The compiled and the pure build behave identically in simulations with the same seeds.
+
+    Each frame and each write has the same bytes at the same simulated time.
+    """
     source, compiled = (output_of("-c", DIGESTS, build=which).splitlines() for which in (None, build))
     assert (source[0], compiled[0]) == ("False", "True")
     assert source[1:] == compiled[1:]

@@ -61,7 +61,7 @@ def namesrv_addr(environment: Path, tmp_path: Path) -> Iterator[str]:
 
 @contextmanager
 def running_broker(environment: Path, tmp_path: Path) -> Iterator[str]:
-    """Runs a broker by the installed command. Yields its name server's address."""
+    """Runs a broker with the installed command. Yields its name server's address."""
     namesrv_port, port = free_ports(2)
     settings = {"namesrvListenPort": namesrv_port, "listenPort": port, "storePathRootDir": tmp_path / "store"}
     (tmp_path / "broker.conf").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))

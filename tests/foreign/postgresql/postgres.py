@@ -119,7 +119,7 @@ def _is_frozen(process: psutil.Process) -> bool:
 
 @contextmanager
 def running_postgres(programs: Path) -> Iterator[PostgresServer]:
-    """Starts a server, and stops and removes it in the end."""
+    """Yields a running server, and stops and removes it after the block."""
     # Not below pytest's directory, which only its owner may enter: PostgreSQL does not run as root.
     with TemporaryDirectory(prefix="postgres-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as directory:
         server = PostgresServer(programs, Path(directory))

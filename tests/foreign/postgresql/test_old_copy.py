@@ -1,4 +1,6 @@
-"""An order service on an old copy of its database gives up no order and reports the fault. The right database settles them all.
+"""Tests that an order service on an old copy of its database rolls back no order and reports the fault.
+
+With the original database, the service then decides all pending transactions.
 
 `python -m pytest tests/foreign/postgresql/test_old_copy.py -rP` prints the table:
 fault, orders, credits, lost orders, and the reporters of the fault.
@@ -74,7 +76,10 @@ class Shop:
         engine.dispose()
 
     def move_to(self, url: str) -> None:
-        """Kills the order service and starts it on that database, in the same producer group. On the copy it is not ready."""
+        """Kills the order service, and starts it on the database at `url`, in the same producer group.
+
+        On the copy, the service does not become ready.
+        """
         self.system.order_service.kill()
         self.system.order_service.environment["ORDER_DATABASE_URL"] = url
         self.system.order_service.spawn()

@@ -1,4 +1,4 @@
-"""The order database is unreachable when the broker checks back: every committed order still gets its credit."""
+"""Tests that every committed order is credited, even if the order database is unreachable at a check-back."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ ITEMS = [{"name": "tea", "quantity": 1, "price_cents": 250}]
 
 
 class Orders:
-    """Customers who place orders. The books show the outcome, whatever the order service responded."""
+    """Customers who place orders. The databases show the outcome, whatever the order service responded."""
 
     # Made once the system runs: its ports would be free before.
     def __init__(self, system: System, processes: Processes) -> None:
@@ -48,7 +48,7 @@ class Orders:
         )
 
     def prepare_to_lose_a_commit(self) -> None:
-        """Starts another order service of the producer group. It dies between its first local commit and COMMIT."""
+        """Starts another order service of the producer group, which exits between its first local commit and COMMIT."""
         self._doomed.start()
 
     def place_and_lose_the_commit(self) -> None:

@@ -1,6 +1,7 @@
-"""Under each fault, /readyz and orders agree: 200 and 201, or 503 and 503. No placed order is lost.
+"""Tests that /readyz and the response to an order agree under each fault: 200 and 201, or 503 and 503.
 
-`pytest -s` prints the table: fault, orders placed, credits, lost orders, and what /readyz named.
+No placed order is lost. `pytest -s` prints the table: fault, orders placed, credits, lost orders, and the parts that
+/readyz reported.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class Shop:
     """The whole system with its own name server, on one kind of database. Its stores are on a small disk."""
 
     def __init__(self, processes: Processes, home: Path, disk: Disk, databases: tuple[str, str] | None) -> None:
-        """Takes the URLs of orders and credits. If `databases` is None, both are SQLite files, the orders on the small disk."""
+        """Creates a system that is not started. `databases` are the URLs of the order database and the credit database.
+
+        If `databases` is None, both are SQLite files, and the order database is on the small disk.
+        """
         (namesrv_port, broker_port) = free_ports(2)
         namesrv_addr = f"127.0.0.1:{namesrv_port}"
         self.disk = disk

@@ -152,7 +152,7 @@ def test_values_that_altered_columns_hold_are_named_and_hide_no_others(server: s
 
 
 def test_balances_in_a_narrower_column_are_no_wrong_ones(server: str) -> None:
-    """In PostgreSQL, `integer << 32` shifts by 0 bits, so every customer's balance was reported as wrong."""
+    """Balances in an `integer` column are not reported as wrong, although `integer << 32` shifts by 0 bits."""
     plain = server.replace("+psycopg", "")
     with psycopg.connect(f"{plain}/credits", autocommit=True) as connection:
         connection.execute("ALTER TABLE balances ALTER COLUMN points TYPE integer")

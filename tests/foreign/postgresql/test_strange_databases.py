@@ -1,4 +1,7 @@
-"""Tests unusual databases, such as another encoding or a PgBouncer in front. Each works, or one sentence explains why not."""
+"""Tests unusual databases, such as one with another encoding or one behind a PgBouncer.
+
+Each database works, or one sentence explains why it does not.
+"""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +69,7 @@ def test_a_server_that_serializes_by_default_does_not_choose_for_the_services(pa
 
 
 def test_a_sqlite_that_is_too_old_is_one_sentence_before_a_file_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python 3.11 on RHEL 8 has SQLite 3.26, on which every order got stuck."""
+    """A SQLite that is too old, such as 3.26 on RHEL 8, is refused with one sentence before a file is created."""
     monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 26, 0))
     monkeypatch.setattr("sqlite3.sqlite_version", "3.26.0")
     for work in (migrate_database, open_database):
@@ -100,7 +103,7 @@ def test_a_pgbouncer_that_the_url_does_not_name_is_one_sentence_and_no_wait(pool
 
 
 def test_statements_are_repeated_on_whatever_session_pgbouncer_gives(engine: Engine) -> None:
-    """psycopg prepares a frequent statement on one session, and the next transaction may use another session."""
+    """A repeated statement succeeds on every session of PgBouncer, because it is not prepared on one of them."""
     for _ in range(20):
         with engine.connect() as one, engine.connect() as other:
             assert one.execute(text("SELECT :name"), {"name": NAME}).scalar_one() == NAME

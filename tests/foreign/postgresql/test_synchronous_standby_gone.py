@@ -1,6 +1,7 @@
-"""The synchronous standby of PostgreSQL goes away, and every commit hangs. The services report this, and recover when it returns.
+"""Tests that the services report a missing synchronous standby, and recover when it returns.
 
-`pytest -s` prints the table: the responses of /readyz and of an order, and how long credits took afterwards.
+Every commit hangs while the standby of PostgreSQL is missing. `pytest -s` prints the table: the responses of
+/readyz and of an order, and how long credits took afterwards.
 """
 
 import contextlib

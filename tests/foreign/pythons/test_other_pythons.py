@@ -1,7 +1,8 @@
-"""The broker works with each other Python from 3.11 on. pip installs it from the checkout, as for a user.
+"""Tests that the broker works with each supported Python version other than the current one.
 
-3.14 is downloaded, so that it is tested on each machine; tests/foreign/windows runs 3.13. The environments contain only the
-broker's dependencies and the test tools, which shows that the broker does not depend on the application.
+pip installs the broker from the checkout, as for a user. 3.14 is downloaded, so that it is tested on each machine;
+tests/foreign/windows runs 3.13. The environments contain only the broker's dependencies and the test tools, which
+shows that the broker does not depend on the application.
 """
 
 from __future__ import annotations

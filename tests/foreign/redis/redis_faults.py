@@ -87,7 +87,7 @@ class Relay:
 
 @contextmanager
 def locked_against_credits(engine: Engine) -> Iterator[None]:
-    """Locks the credits while the block runs: no other program can write a credit until it ends."""
+    """Locks the credits during the block, so that no other program can write a credit."""
     with engine.connect() as lock:
         if engine.dialect.name == "sqlite":
             lock.connection.driver_connection.execute("BEGIN IMMEDIATE")

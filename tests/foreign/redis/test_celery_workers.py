@@ -280,7 +280,10 @@ def test_a_stopped_worker_is_seen_before_the_first_order(start: Start) -> None:
 
 
 def test_a_worker_holds_no_more_tasks_than_its_processes(start: Start) -> None:
-    """If the worker died, tasks in its memory would be lost, and no other worker could run them."""
+    """A worker reserves at most one task for each of its processes. Further tasks stay in Redis.
+
+    If the worker were killed, tasks in its memory would be lost, and no other worker could run them.
+    """
     side = start()
     side.store()
     wait_until(side.is_all_credited)

@@ -48,7 +48,7 @@ class DemoRun:
             time.sleep(0.1)
 
     def processes(self) -> list[str]:
-        """Returns the command lines of the demo's live processes."""
+        """Returns the command lines of the demo's running processes."""
         return [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]) if self._is_ours(process)]
 
     def wait_until_nothing_is_left(self, timeout_s: float = 60) -> None:

@@ -34,7 +34,7 @@ CHECKED_ONCE = {**QUICK_CHECKS, "transactionCheckMax": "1"}
 
 
 class Answers:
-    """A listener that decides each message as the sender asked, and answers every check-back with UNKNOWN."""
+    """A listener that returns the decision passed by the sender, and UNKNOWN for every check-back."""
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         assert isinstance(arg, LocalTransactionState)
@@ -115,7 +115,11 @@ def apaches(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 @pytest.mark.java
 @pytest.mark.slow
 def test_apaches_broker_gives_the_rows_of_its_commit_log_save_op_messages(apaches: tuple[str, Path]) -> None:
-    """Apache's broker hides the topic of op messages, but returns the progress of its own group in the half messages."""
+    """Messages pulled from Apache's broker give the same rows as its commit log, except the rows of op messages.
+
+    Apache's broker hides the topic of op messages. The consumer offset of its system group in the half topic shows
+    which half messages are decided.
+    """
     namesrv_addr, home = apaches
     (cluster,) = asyncio.run(Tool("-n", namesrv_addr).rows("topics", "--all"))[:1]
     (store,) = home.rglob("commitlog")

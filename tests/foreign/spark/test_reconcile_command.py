@@ -235,7 +235,10 @@ def test_a_java_that_does_not_start_spark_is_one_line(shop: ShopDatabases, tmp_p
 
 @pytest.mark.skipif(os.getuid() != 0 or shutil.which("setpriv") is None, reason="only root can become a user without a name")
 def test_a_user_without_a_name_starts_spark_as_well() -> None:
-    """Runs as in a container with `--user 54321`: the system has no name and no home directory for that user."""
+    """Spark starts for a user who has no name and no home directory.
+
+    A container with `--user 54321` runs as such a user.
+    """
     # pytest keeps others out of the folders that it gives to tests.
     with TemporaryDirectory() as folder:
         _reconcile_as_nobody(Path(folder))
@@ -294,7 +297,10 @@ def spread_keys(shop: ShopDatabases) -> None:
 
 
 def test_large_books_are_read_in_ranges_by_many_tasks(shop: ShopDatabases, tmp_path: Path) -> None:
-    """Reads more than 100,000 rows, mostly items. Each large table has at least two key ranges, and Spark joins them."""
+    """Databases with more than 100,000 rows are read in ranges by several Spark tasks.
+
+    Most of the rows are items. Each large table has at least two key ranges, and Spark joins the tables.
+    """
     ids = [f"{number:036x}" for number in range(3_000)]
     shop.add_orders(ids, at_ms=LONG_AGO_MS)
     shop.add_credits(ids[100:] + ids[-50:] + [f"invented-{number}" for number in range(7)], at_ms=LONG_AGO_MS)

@@ -1,4 +1,7 @@
-"""Real services break a history in every way that a program can repair. It is planned, repaired, and found consistent."""
+"""Tests that a repair fixes every kind of damage that a program can repair, in the data of real services.
+
+After the repair, the reconciliation finds the data consistent.
+"""
 
 import asyncio
 import json
@@ -39,7 +42,7 @@ GROUP = "credit_service"
 
 
 class Answers:
-    """A listener that returns the state passed by the sender, and answers every check-back with UNKNOWN."""
+    """A listener that returns the state passed by the sender, and UNKNOWN for every check-back."""
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         assert isinstance(arg, LocalTransactionState)
@@ -127,7 +130,10 @@ async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> st
 
 
 async def bury(shop: Shop, order_id: str, transaction_id: str) -> None:
-    """Sends the order's message back once too often, as the group's consumer would. The message becomes a dead letter."""
+    """Sends the order's message to the retry topic, as the group's consumer would after too many redeliveries.
+
+    Returns when the broker has stored the message as a dead letter.
+    """
     message = message_of(shop, order_id)
     returned = {properties.UNIQUE_KEY: transaction_id, properties.RETRY_TOPIC: TOPIC, properties.RECONSUME_TIME: "2"}
     more = {properties.MAX_RECONSUME_TIMES: "1", properties.DELAY_TIME_LEVEL: "1"}
@@ -138,7 +144,7 @@ async def bury(shop: Shop, order_id: str, transaction_id: str) -> None:
 
 
 def break_it_in_every_way(shop: Shop) -> dict[str, str]:
-    """Breaks orders in every way. Returns the expected plan for each order."""
+    """Breaks orders in every way that a program can repair. Returns the expected plan for each order."""
     fine, lost = shop.place(), shop.place("bob")
     shop.copy_order(fine, "dead", dead := asyncio.run(send(shop, "dead", COMMIT)))
     wait_until(lambda: shop.credited() == {fine, lost, "dead"})

@@ -1,4 +1,7 @@
-"""Tests `watch` as users run it: a process that runs until it is stopped. `test_watch_turns` tests the times of its turns."""
+"""Tests `watch` as users run it: a process that runs until it is stopped.
+
+`test_watch_turns` tests the times of its rounds.
+"""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Fixtures for a CPython for Windows under Wine, with the libraries of the broker and of its tests."""
+"""Fixtures for CPython for Windows under Wine, with the libraries of the broker and of its tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def windows_path(path: Path) -> str:
 
 
 class Windows:
-    """A runner of programs under the Python for Windows."""
+    """A runner of programs under CPython for Windows."""
 
     def __init__(self, python: Path) -> None:
         self._python = python
@@ -123,7 +123,7 @@ def wine_services() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def windows() -> Iterator[Windows]:
-    """Yields the Python for Windows. Skips the test if Wine or CPython for Windows is not available."""
+    """Yields a runner of programs. Skips the test if Wine or CPython for Windows is not available."""
     versions = locked_versions(PROJECT_ROOT / "requirements.lock")
     set_up(SETUP, FOLDER, *(f"{name}{versions[name]}" for name in (*BROKER, *DATABASES, *TOOLS)))
     with wine_services():

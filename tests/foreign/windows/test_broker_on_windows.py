@@ -44,7 +44,10 @@ def texts(first: int, end: int) -> list[str]:
 
 
 def new_ports() -> tuple[tuple[int, int], str]:
-    """Returns the ports of a broker and its name server, and the latter's address. The VIP channel is below the broker's port."""
+    """Returns the ports of a broker and its name server, and the name server's address.
+
+    The VIP channel uses the broker's port minus 2.
+    """
     port, name_server = free_ports(2)
     return (port, name_server), f"127.0.0.1:{name_server}"
 
@@ -141,7 +144,7 @@ def test_topics_that_windows_cannot_hold_apart_are_refused_in_one_sentence(windo
 
 
 def test_the_first_minute_in_powershell_is_as_the_page_says(windows: Windows, tmp_path: Path) -> None:
-    """Runs every command except pip, with free ports."""
+    """Every command in the PowerShell block of broker/README.md works with free ports. Only pip is not run."""
     page = (PROJECT_ROOT / "broker" / "README.md").read_text()
     block = page.partition("in PowerShell")[2].split("\n\n")[1]
     install, start, *others = [line.partition("#")[0].split() for line in block.splitlines()]

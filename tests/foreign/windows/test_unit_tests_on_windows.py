@@ -1,4 +1,4 @@
-"""The unit tests, the database tests and the documentation's examples pass under the Python for Windows."""
+"""The unit tests, the database tests and the documentation's examples pass under CPython for Windows."""
 
 from __future__ import annotations
 

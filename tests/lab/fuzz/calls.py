@@ -128,7 +128,7 @@ class _Carrier:
 
 
 async def fuzz_calls(watch: Watch, chance: random.Random, inputs: int) -> None:
-    """Runs one round: `inputs` requests to a new broker, and an honest client among them."""
+    """Runs one round: a new broker receives `inputs` fuzzed requests, and also serves an honest client."""
     root = Path(tempfile.mkdtemp(prefix="fuzz-"))
     try:
         async with running_broker(root, grpc_server_port=0, enable_property_filter=True) as broker:

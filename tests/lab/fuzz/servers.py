@@ -46,7 +46,7 @@ def _header(topic: str, properties: str, sys_flag: int = 0) -> SendMessageReques
 
 
 class Honest:
-    """A client that sends and reads. Every message whose storage was confirmed must be there at the end."""
+    """A client that sends and reads. Every message whose storage was confirmed must be in the store at the end."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -83,7 +83,7 @@ class Honest:
         await self._client.invoke_oneway(self._address, RequestCode.END_TRANSACTION, header)
 
     async def read_back(self) -> None:
-        """Reads all messages and checks that each sent message is there."""
+        """Reads all messages, and checks that no sent message is missing."""
         found: set[bytes] = set()
         offset = 0
         while True:

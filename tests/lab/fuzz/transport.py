@@ -23,7 +23,7 @@ class MemoryTransport(asyncio.Transport):
             self.written += data
 
     def get_write_buffer_size(self) -> int:
-        """Returns 0, because all data leaves at once."""
+        """Returns 0, because no written data waits to be sent."""
         return 0
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:

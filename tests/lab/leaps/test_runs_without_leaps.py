@@ -1,4 +1,4 @@
-"""A test in which `advance` leaps over hours and days observes the same as a run that plays each second."""
+"""Tests that a test in which `advance` skips hours and days has the same results as a run that plays each second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SETTINGS: Mapping[str, object] = {
 
 @dataclass
 class Seen:
-    """All that a test can observe of a run."""
+    """Everything that a test can observe in a run."""
 
     story: str = ""
     commit_log: bytes = b""

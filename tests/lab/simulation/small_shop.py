@@ -28,7 +28,10 @@ class SmallShop:
     fired: list[tuple[str, str]] = field(default_factory=list)
 
     def place(self, number: int, at_s: float, *, later: bool = False, key: bool = True, items: tuple[Item, ...] = TEA) -> None:
-        """Schedules Ada's order at that time."""
+        """Schedules the placing of Ada's order `number` at `at_s` seconds.
+
+        `later` is True for an order that is paid later. Without `key`, the request has no idempotency key.
+        """
         name = f"key-{number}" if key else None
         action = CustomerAction(ActionKind.PLACE, "ada", number, at_s, items, name, is_paid_later=later)
         self.customers.schedule(action)

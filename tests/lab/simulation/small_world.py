@@ -1,4 +1,7 @@
-"""Real books for the judges: three services and their broker in one virtual time, with orders of each kind."""
+"""Real databases and logs for the tests of the judges.
+
+Three services and their broker write them in one simulation with virtual time, with orders of each kind.
+"""
 
 from __future__ import annotations
 

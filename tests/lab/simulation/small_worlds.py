@@ -1,4 +1,4 @@
-"""Worlds that run in a moment, for tests of the search. The plan determines their behavior."""
+"""Simulated worlds that finish immediately, for tests of the search. The plan determines their behavior."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def play(plan: Plan) -> SmallWorld:
 
 
 def play_losing_order_3(plan: Plan) -> SmallWorld:
-    """Plays a world. Seed 37 loses order 3 if the first fault of the plan is still there."""
+    """Plays a world. Seed 37 loses order 3 if the plan still contains its first fault."""
     world = play(plan)
     orders = {event.parameters["order"] for event in plan.events if event.what == "order.place"}
     if plan.seed == 37 and 3 in orders and KINDS[37 % len(KINDS)] in world.fired:

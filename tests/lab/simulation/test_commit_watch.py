@@ -1,4 +1,4 @@
-"""Rows written by hand, each of which breaks exactly one promise."""
+"""Tests that the commit watch reports a violated promise. Each handwritten row violates exactly one promise."""
 
 from __future__ import annotations
 

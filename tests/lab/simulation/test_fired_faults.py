@@ -1,4 +1,4 @@
-"""A planned fault counts once, and only after a program has met it."""
+"""A planned fault counts as fired once, and only after it has taken effect in a program."""
 
 from __future__ import annotations
 

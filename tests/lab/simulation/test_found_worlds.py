@@ -73,7 +73,7 @@ def test_a_broker_that_ends_closes_its_connections_in_the_same_order_each_time()
 
 
 def test_a_death_after_a_statement_that_outlasts_the_faults_does_not_come() -> None:
-    """The worker's statement waits for a lock, and then for a hanging database, until the faults are over."""
+    """The worker is not killed after a statement that locks and a hanging database delay until the faults are over."""
     placing = {"order": 3, "items": [["ink", 2, 2600]], "key": "dan-3", "pays_later": False}
     events = [
         PlannedEvent(1.879, FaultKind.DATABASE_LOCKED, "credits-database", 30.0),

@@ -1,4 +1,7 @@
-"""Tests the auditor and the liveness judge: right books give no violation, and each broken book gives its own violation."""
+"""Tests the auditor and the liveness judge.
+
+Correct databases and logs cause no violation, and each defect causes its own violation.
+"""
 
 from __future__ import annotations
 
@@ -231,7 +234,7 @@ def test_a_refusal_that_was_told_has_its_entry_in_the_ledger(small: SmallWorld) 
 
 
 def test_a_person_mends_only_what_is_missing(small: SmallWorld) -> None:
-    """Two points too many are a violation, even if a list for persons names the order."""
+    """Two surplus points are a violation, even if the order has a dead letter that awaits an operator."""
     small.in_credits("UPDATE balances SET points = points + 2 WHERE customer = 'ada'")
     small.in_credits("UPDATE credits SET points = points + 2 WHERE customer = 'ada'")
     small.lists = replace(small.lists, dead_letters=(dead_letter("%DLQ%credit_service", small.order_id("ada")),))

@@ -1,4 +1,4 @@
-"""Orders flow through a simulated shop under any crash or hang. The same seed gives the same history."""
+"""A simulated shop processes its orders despite any crash or hang. The same seed gives the same history."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""Plays worlds of the shop, each from a seed. Every promise holds in each. `make simulate` plays more."""
+"""Plays worlds of the shop, each from a seed. Each world keeps every promise. `make simulate` plays more worlds."""
 
 from collections import Counter
 from collections.abc import Callable

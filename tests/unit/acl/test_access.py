@@ -81,7 +81,7 @@ def request(
 
 
 def refusal(command: RemotingCommand, *, rules: AccessRules = RULES, ip: str = IP) -> str | None:
-    """Returns the reason for which the request is refused, or None if it is allowed."""
+    """Returns the reason why the request is refused, or None if it is allowed."""
     try:
         rules.check(command, ip, STORED.get)
     except AccessDenied as error:

@@ -1,4 +1,4 @@
-"""Tests plain_acl.yml: RocketMQ's own file is read, mistakes are named, and a rewritten file has the same content."""
+"""Tests plain_acl.yml: RocketMQ's own file is read, mistakes are reported, and rewriting a file keeps its content."""
 
 import pytest
 from hypothesis import given

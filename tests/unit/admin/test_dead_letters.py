@@ -1,4 +1,4 @@
-"""Tests finding and treating dead letters. Brokers are tables, and no socket is opened."""
+"""Tests how dead letters are found and handled. Brokers are simulated in memory, without sockets."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Broker:
         for record in self.records:
             if record.commit_log_offset == commit_log_offset:
                 return record
-        raise Refused("no message")
+        raise Refused(f"no message at commit log offset {commit_log_offset}")
 
     async def count_parked(self) -> ParkedCounts:
         return ParkedCounts(dead_letters={"credits": len(self._of(DLQ)) - len(self.marked)})
@@ -113,23 +113,23 @@ class Broker:
 
 
 class ApachesBroker(Broker):
-    """A broker that does not support our own requests."""
+    """A broker that, like Apache's, does not support this project's own requests."""
 
     def __init__(self, *records: Record) -> None:
         super().__init__(*records)
         self.sent: list[tuple[SendMessageRequestHeaderV2, bytes]] = []
 
     async def count_parked(self) -> ParkedCounts:
-        raise NotSupported("no")
+        raise NotSupported("the broker does not support this request")
 
     async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
-        raise NotSupported("no")
+        raise NotSupported("the broker does not support this request")
 
     async def retry(self, header: RetryDeadLetterRequestHeader) -> MarkInfo:
-        raise NotSupported("no")
+        raise NotSupported("the broker does not support this request")
 
     async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
-        raise NotSupported("no")
+        raise NotSupported("the broker does not support this request")
 
     async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> None:
         self.sent.append((header, body))

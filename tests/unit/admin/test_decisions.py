@@ -1,4 +1,7 @@
-"""Tests finding the right broker and the requests to it. Brokers are tables, and no socket is opened."""
+"""Tests how the broker of an operator's decision is found, and which requests it receives.
+
+Brokers are simulated in memory, without sockets.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ class Broker:
         for record in self.records:
             if record.commit_log_offset == commit_log_offset:
                 return record
-        raise Refused("no message")
+        raise Refused(f"no message at commit log offset {commit_log_offset}")
 
     async def show(self, header: object) -> TransactionList:
         return TransactionList(transactions=self.transactions)

@@ -1,4 +1,7 @@
-"""Builds a timeline from records alone, as for Apache's brokers, which keep no list of transactions."""
+"""Tests that a timeline can be built from records alone.
+
+Apache's brokers require this, because they keep no list of transactions.
+"""
 
 from __future__ import annotations
 

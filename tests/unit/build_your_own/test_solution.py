@@ -1,4 +1,4 @@
-"""The solution needs no other module of the project, and writes RocketMQ's exact bytes."""
+"""Tests that the solution needs no other module of the project, and writes the same bytes as RocketMQ."""
 
 import ast
 import sys

@@ -1,4 +1,4 @@
-"""The texts of the stages are correct in their bytes and in their claims about the tester."""
+"""Tests that the texts of the stages show the bytes that the code writes, and list all claims that the tester checks."""
 
 import ast
 import re

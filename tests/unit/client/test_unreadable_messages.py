@@ -1,4 +1,4 @@
-"""Compressed bombs and damaged bodies go to the dead letters, and their queue continues."""
+"""Decompression bombs and damaged bodies become dead letters, and the queue's next messages are consumed."""
 
 # ruff: noqa: E501
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Tests that new topics spread to all brokers of a cluster, and the effect of names that a stranger registers."""
+"""Tests that new topics spread to all brokers of a cluster.
+
+Topic names that only a program outside the cluster has registered with the name server have no effect.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ STRANGE = "a\x1b[2J\nb"
 
 
 class Cluster:
-    """Two brokers, of which the first has a topic, and a name server at which a stranger registered another topic."""
+    """Two brokers, of which the first has a topic, and a name server with further topic names.
+
+    A program outside the cluster has registered these further names.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, registered: set[str]) -> None:
         self.tables = {"first": {"orders": TopicConfig("orders")}, "second": dict[str, TopicConfig]()}
@@ -40,7 +46,10 @@ class Cluster:
 
 
 async def test_a_topic_that_no_broker_of_the_cluster_has_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A topic is spread once a broker has it: a stranger who registers the name first must not prevent this."""
+    """A topic is spread once a broker of the cluster has it.
+
+    A program outside the cluster that registers the name earlier does not prevent this.
+    """
     cluster = Cluster(monkeypatch, {"orders", STRANGE, "credits"})
     known = TopicSpreading(set(), frozenset())
     assert await known.spread("name server", ["first", "second"]) == ["orders"]

@@ -1,4 +1,4 @@
-"""Mistakes and malicious content in broker.conf are accepted, or refused in one line."""
+"""Tests that unusual or malicious content of broker.conf is either accepted or refused with an error in one line."""
 
 # ruff: noqa: E501
 from __future__ import annotations

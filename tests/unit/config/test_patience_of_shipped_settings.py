@@ -1,4 +1,7 @@
-"""Settings with frequent check-backs must not give up early. Each shipped configuration outlasts a long database outage."""
+"""Tests that shipped configurations with frequent check-backs do not discard messages too early.
+
+With each of them, a transaction stays pending during a long database outage.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ AT_LEAST_HOURS = 8
 
 
 def patience_hours(settings: BrokerSettings) -> float:
-    """Returns for how many hours a producer may answer UNKNOWN before the broker gives up the message."""
+    """Returns the number of hours for which a producer may return UNKNOWN before the broker discards the message."""
     asking_ms = settings.transaction_time_out + settings.transaction_check_max * settings.transaction_check_interval
     return min(asking_ms / 3_600_000, settings.file_reserved_time)
 
@@ -62,7 +65,10 @@ def environment_of_compose() -> dict[str, str]:
 def test_an_order_is_asked_about_once_more_after_its_deadline_for_payment(
     path: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise the broker could discard the message of an order that may still be paid, or has just been paid."""
+    """The last check-back about an order is sent after the order's payment deadline.
+
+    Otherwise the broker could discard the message of an order that may still be paid, or has just been paid.
+    """
     environment = environment_of_compose() if path == ROOT / "deploy" / "docker" / "broker.conf" else {}
     assert payment_deadline_hours(environment, monkeypatch) < last_check_hours(load_settings(path, None).settings)
 

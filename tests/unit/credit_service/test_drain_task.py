@@ -28,7 +28,7 @@ class World:
 
     def llen(self, name: str) -> int:
         if not self.is_redis_up:
-            raise RedisConnectionError("refused")
+            raise RedisConnectionError("connection refused")
         return self.waiting if name == QUEUE else 0
 
     def send_task(self, name: str, kwargs: dict[str, Any] | None = None) -> None:

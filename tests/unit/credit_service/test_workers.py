@@ -1,4 +1,4 @@
-"""Finds workers by their connections. The test controls Redis."""
+"""Tests that workers are found by their connections, with a Redis that the test controls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tests expressions that are refused: invalid ones and ones that are too large."""
+"""Tests that invalid expressions and expressions that are too large are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes of newcomers with messages raise one sentence that says what to write instead."""
+"""Common mistakes with messages raise an error whose single sentence states the correct call or value."""
 
 from typing import Any
 

@@ -57,7 +57,7 @@ def test_ids_stay_unique_when_the_clock_is_set_back() -> None:
 
 
 def test_ids_stay_unique_in_a_forked_process() -> None:
-    """The child inherits the parent's maker with the same counter, so only the ids' prefix can differ."""
+    """Ids of a forked process have another prefix, because the child inherits the parent's counter."""
     process_id = 4711
     maker = UniqueIdMaker(World(process_id=lambda: process_id))
     parent = {maker.make(1_700_000_000_000)[:20] for _ in range(2)}

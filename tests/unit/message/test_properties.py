@@ -1,4 +1,4 @@
-"""Tests message properties: one string carries them and is changed in place."""
+"""Tests message properties, which are encoded in one string that is searched and changed without decoding."""
 
 import pytest
 from hypothesis import assume, given

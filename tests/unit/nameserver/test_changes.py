@@ -1,4 +1,4 @@
-"""Tests who may change the data of a name server that runs in its own process."""
+"""Tests which clients may change the data of a name server that runs in its own process."""
 
 from __future__ import annotations
 

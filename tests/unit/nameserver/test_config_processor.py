@@ -1,4 +1,4 @@
-"""Tests the name server's own settings."""
+"""Tests the requests that read a name server's settings, and that changes of the settings are refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests the order service's failpoints: in the local transaction and in the answer to a check-back."""
+"""Tests the order service's failpoints: in the local transaction and in the response to a check-back."""
 
 from __future__ import annotations
 

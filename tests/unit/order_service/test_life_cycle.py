@@ -21,5 +21,5 @@ def test_nothing_leads_out_of_the_end() -> None:
 
 
 def test_no_order_that_was_told_expires() -> None:
-    """Consumers already have the order's message, and only a second message can take it back."""
+    """A published order does not expire, because consumers already have its message."""
     assert [next_state(state, OrderEvent.EXPIRE) for state in OrderState if state.is_published] == [None, None]

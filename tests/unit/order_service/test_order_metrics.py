@@ -9,7 +9,7 @@ from tests.component.order_service.conftest import an_order
 
 
 class Listener:
-    """A listener that commits and answers check-backs with UNKNOWN, or raises an error."""
+    """A listener that commits and returns UNKNOWN for check-backs, or raises an error."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self._error = error

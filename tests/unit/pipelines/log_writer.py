@@ -13,7 +13,7 @@ UNIT = struct.Struct(">qiq")
 
 
 def order_body(order_id: str, placed_at_ms: int = 1, **said: object) -> bytes:
-    """Returns the message body of an order that `ShopDatabases.add_orders` added, in its first version, without items."""
+    """Returns version 1 of an order's message body, which has no items. `ShopDatabases.add_orders` adds the same order."""
     order = {"order_id": order_id, "customer": "ada", "total_cents": 1250, "currency": "EUR", "created_at_ms": placed_at_ms}
     return json.dumps({**order, **said}).encode()
 
@@ -83,7 +83,10 @@ class LogWriter:
         return self.append(topics.dead_letter_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
 
     def consume(self, group: str = "credit_service", **kept_back: int) -> None:
-        """Writes consumerOffset.json: the group has consumed each named topic except its last messages."""
+        """Writes consumerOffset.json. The group has consumed each topic except its last messages.
+
+        `kept_back` contains the number of these messages for "orders", "retries" and "cancellations", by default 0.
+        """
         table = {}
         names = {"orders": "orders", "retries": topics.retry_topic(group), "cancellations": "order_cancellations"}
         for name, topic in names.items():

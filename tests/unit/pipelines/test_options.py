@@ -1,4 +1,4 @@
-"""Commands take their options in groups. `options.txt` lists the options in the order of `--help`."""
+"""Tests the options of commands. `options.txt` lists the options of each command in the order of `--help`."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""No request code is used twice, and our own codes do not collide with RocketMQ's."""
+"""No request code is used twice, and this project's own codes do not collide with RocketMQ's."""
 
 from enum import IntEnum
 

@@ -1,4 +1,4 @@
-"""Compares header field names on the wire with those of Apache's classes, and which fields are required (@CFNotNull)."""
+"""Compares the names of header fields, and which of them are required (@CFNotNull), with Apache's classes."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Complaints about peers do not fill the log."""
+"""The log lines about misbehaving peers are limited, so that they do not fill the log."""
 
 from __future__ import annotations
 

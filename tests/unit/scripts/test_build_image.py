@@ -1,4 +1,7 @@
-"""Tests which images a release refuses, and the error if there is none. tests/foreign/docker/test_broker_image.py builds one."""
+"""Tests which images a release refuses, and that it builds no image without Docker.
+
+tests/foreign/docker/test_broker_image.py builds an image.
+"""
 
 from pathlib import Path
 

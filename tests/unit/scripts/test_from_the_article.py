@@ -50,7 +50,7 @@ def test_the_line_of_a_symbol_is_found() -> None:
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ("deploy/scripts/nothing.py", "no file"),
+        ("deploy/scripts/nothing.py", "does not exist"),
         ("deploy/scripts/from_the_article.py::nothing", "does not define nothing"),
         ("deploy/scripts/from_the_article.py::Row.nothing", r"does not define Row\.nothing"),
     ],

@@ -1,4 +1,4 @@
-"""What the page docs/play loads: wheels of the locked versions, and the files that its modules read."""
+"""Tests the files that the page docs/play loads: wheels of the locked versions, and the modules that the page uses."""
 
 import zipfile
 from pathlib import Path

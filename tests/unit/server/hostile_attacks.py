@@ -85,11 +85,11 @@ class HostileClient:
         self._wire.deliver_due()
 
     def commit_a_twin(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """Sends a similar half message and commits it, which is a separate transaction."""
+        """Sends a similar half message, which begins a separate transaction, and commits that transaction."""
         self._end_twin(transaction_id, born_ms, sysflag.TRANSACTION_COMMIT_TYPE)
 
     def roll_back_a_twin(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """Sends a similar half message and rolls it back."""
+        """Sends a similar half message, which begins a separate transaction, and rolls that transaction back."""
         self._end_twin(transaction_id, born_ms, sysflag.TRANSACTION_ROLLBACK_TYPE)
 
     def decide_wrongly(self, transaction_id: str, half: Appended, born_ms: int) -> None:
@@ -114,7 +114,10 @@ class HostileClient:
                 assert self._end(Appended(at, half.queue_offset, 0), answer) in REFUSED
 
     def use_the_half_message(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """Tries to resume the half message, which was not discarded, and to send it back, which no consumer received."""
+        """Tries to resume the half message and to send it back.
+
+        The broker must refuse both, because the message was not discarded and no consumer received it.
+        """
         at = half.commit_log_offset
         resume = ResumeCheckHalfMessageRequestHeader(msg_id=offset_message_id(STORE_HOST, at))
         assert self._wire.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, resume) in REFUSED

@@ -159,7 +159,10 @@ class HostileWire:
 
 
 def sent(transaction_id: str, born_ms: int, *more: tuple[str, str], **changes: object) -> SendMessageRequestHeaderV2:
-    """Returns the header of a message that equals the victim's in all that a client may set, with additional properties."""
+    """Returns a header for a hostile message, with additional properties.
+
+    All values that a client may set are equal to those of the attacked message.
+    """
     pairs = [("UNIQ_KEY", transaction_id), ("PGROUP", GROUP), ("TAGS", "created"), *more]
     fields = {
         "producer_group": GROUP, "topic": "orders", "default_topic": "TBW102", "default_topic_queue_nums": 4, "queue_id": 2,

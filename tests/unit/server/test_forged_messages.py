@@ -92,7 +92,10 @@ def test_of_the_sys_flag_only_what_a_client_may_say_is_stored(desk: Desk, way: i
 
 
 def test_a_failed_message_that_an_old_consumer_sends_by_itself_is_tried_again(desk: Desk) -> None:
-    """Java clients before 4.6.1 leave TRAN_MSG in the message and set the transaction bits of the sysFlag accordingly."""
+    """A failed message that a consumer with an old client resends itself is stored and redelivered as a plain message.
+
+    Java clients before 4.6.1 leave TRAN_MSG in the message and set the transaction bits of the sysFlag accordingly.
+    """
     encoded = "TRAN_MSG\x01true\x02PGROUP\x01p\x02REAL_TOPIC\x01orders\x02REAL_QID\x017\x02DELAY\x013\x02RETRY_TOPIC\x01orders"
     sent = header(topic="%RETRY%g", properties=encoded, sys_flag=sysflag.TRANSACTION_PREPARED_TYPE, reconsume_times=1)
     assert desk.ask(RequestCode.SEND_MESSAGE_V2, sent, b"body").code == ResponseCode.SUCCESS

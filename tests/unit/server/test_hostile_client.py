@@ -82,7 +82,10 @@ def a_half_message_that_claims_to_be_a_later_copy(wire: HostileWire, half: Appen
 
 
 def a_twin_that_its_sender_commits(wire: HostileWire, half: Appended, born_ms: int) -> None:
-    """The twin has the same id, group, time and body size, which are all that a client can choose."""
+    """Sends a half message like the attacked one, and commits it.
+
+    Both have the same id, group, time and body size, which are all the values that a client can choose.
+    """
     wire.ask(RequestCode.SEND_MESSAGE_V2, sent("A", born_ms, AS_HALF, **PREPARED_FLAG), b"twin")
     twin = wire.broker.records(HALF_TOPIC)[-1]
     place = Appended(twin.commit_log_offset, twin.queue_offset, 0)

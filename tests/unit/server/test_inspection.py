@@ -1,4 +1,4 @@
-"""Tests the data that operators inspect: consume queues, figures of topics, settings."""
+"""Tests the data that operators inspect: consume queues, statistics of topics, and settings."""
 
 from __future__ import annotations
 

@@ -78,13 +78,16 @@ class Debts:
         return sum(offset == commit_log_offset for offset, _ in self.asked)
 
     def answered(self, commit_log_offset: int) -> None:
-        """Removes the check-backs of this half message and all overdue ones, which count as lost once the producer answers."""
+        """Removes the check-backs of this half message, and all overdue check-backs.
+
+        The broker treats overdue check-backs as lost once the producer has responded to another one.
+        """
         self.asked = [(offset, ms) for offset, ms in self.asked if offset != commit_log_offset and ms is not None]
 
 
 @dataclass(slots=True)
 class Model:
-    """All transactions by commit log offset of the half message, which decisions name."""
+    """All transactions, keyed by the commit log offset of the half message, which is also part of each decision."""
 
     all: dict[int, Transaction] = field(default_factory=dict)
 
@@ -139,7 +142,10 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     @rule(sender=st.integers(0, 2), answer=st.sampled_from([COMMIT, ROLLBACK]))
     def send_and_decide_ten(self, sender: int, answer: int) -> None:
-        """Sends and decides ten transactions, so that an older one holds the half queue back too far."""
+        """Sends and decides ten transactions.
+
+        An older pending half message is then so far behind the end of the half queue that the broker must write a copy.
+        """
         for _ in range(10):
             self.send(sender, None, True)
             latest = self.model.all[max(self.model.all)]
@@ -165,7 +171,7 @@ class TransactionalBroker(RuleBasedStateMachine):
         self._decide(transaction, check, answer, flush, producer)
 
     def _know_nothing_of(self, check: Check, producer: Producer) -> None:
-        """Answers UNKNOWN to a check-back about a hostile client's transaction, as an honest producer does."""
+        """Sends UNKNOWN for a check-back about a hostile client's transaction, as an honest producer does."""
         self.debts[producer.peer].answered(check.commit_log_offset)
         self.broker.end(producer, check, UNKNOWN, flush=False, from_check=True, is_oneway=True)
 
@@ -205,7 +211,10 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     @rule(online=st.sets(st.integers(0, 2)))
     def come_and_go(self, online: set[int]) -> None:
-        """Producers that leave do not answer their check-backs, which no longer count."""
+        """Disconnects all producers that are not in `online`, and connects the others.
+
+        The check-backs of a disconnected producer no longer count, because it cannot respond to them.
+        """
         staying = [self.producers[index] for index in sorted(online)]
         for producer in [one for one in self.broker.producers["order_service"] if one not in staying]:
             self.broker.leave(producer)
@@ -254,7 +263,7 @@ class TransactionalBroker(RuleBasedStateMachine):
         self._looked()
 
     def _looked(self) -> None:
-        """Checks the effects of the broker's check of its transactions."""
+        """Updates the model after the broker has checked its transactions, and compares both."""
         now_ms = self.broker.now_ms
         online = self.broker.producers["order_service"]
         for debts in self.debts.values():

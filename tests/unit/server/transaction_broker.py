@@ -1,4 +1,7 @@
-"""The transactional part of a broker without an event loop: a real store, real processors, and producers that are lists."""
+"""The transactional part of a broker without an event loop: a real store and real processors.
+
+Producers are objects that record the check-backs and responses that they receive.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ class Check:
 
 @dataclass(slots=True, eq=False)
 class Producer:
-    """A producer's connection."""
+    """A producer's connection, which records the check-backs and responses that the broker sends."""
 
     peer: str = "127.0.0.1:5555"
     is_writable: bool = True

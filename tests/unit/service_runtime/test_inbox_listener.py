@@ -109,7 +109,7 @@ def test_unreadable_messages_alone_store_nothing_and_ring_no_bell() -> None:
 
 
 class Waits:
-    """Threads of a test that wait for a turn, and a clock that pauses advance."""
+    """The waits and pauses of a test's threads. A pause only advances the clock."""
 
     def __init__(self) -> None:
         self.begun: queue.Queue[None] = queue.Queue()

@@ -1,4 +1,4 @@
-"""Tests the report to operators when a database went back in time."""
+"""Tests the report to operators after a database was reset to an older state."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""Frames written by hand, each of which breaks exactly one promise."""
+"""Tests that the frame watch reports violated promises. Each case of handwritten frames violates exactly one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shadow accepts every response that an honest order service can give, and refuses all others."""
+"""The shadow model accepts every response that an honest order service can give, and refuses all others."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ class Underway:
 @settings(max_examples=200, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_an_honest_service_is_never_accused(chance: random.Random) -> None:
-    """Requests and responses overlap, arrive late or are lost."""
+    """The shadow model accepts all responses of an honest service, even if they overlap, arrive late or are lost."""
     service, shadow = HonestService(chance), Shadow(LIMIT)
     underway: list[Underway] = []
     found = []

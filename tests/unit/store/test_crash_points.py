@@ -1,4 +1,4 @@
-"""After a crash at any point, each acknowledged message is there once and in its place, and the store continues."""
+"""After a crash at any point, the store works, and contains each acknowledged message once, in its position."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_what_a_start_after_a_kill_has_shown_survives_a_power_failure() -> None:
 
 
 def test_a_record_of_which_only_a_part_was_written_is_no_message() -> None:
-    """The checksum covers only the body, so it is still right if a write ended within the topic or the properties."""
+    """A partly written record is not a message, even if the checksum, which covers only the body, is correct."""
     run = Run(CONFIG)
     run.batch(1)
     whole = run.store.written_position
@@ -201,7 +201,7 @@ def test_a_config_file_is_the_old_or_the_new_one_after_any_crash(crash: Crash) -
 
 
 def _as_operations(disk: CrashDisk) -> list[Operation]:
-    """Returns operations that make a disk durable with the same contents as this one."""
+    """Returns the operations that write the content of `disk` to an empty disk and make it durable."""
     made = CrashDisk()
     for path in disk.memory.paths:
         file = made.open(path, create=True)

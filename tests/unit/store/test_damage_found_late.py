@@ -1,4 +1,4 @@
-"""Tests damage that a start finds only on a second look: in places without a checksum, or missing from older files."""
+"""Tests damage in places without a checksum, and in stores that lack files which older versions do not write."""
 
 from __future__ import annotations
 

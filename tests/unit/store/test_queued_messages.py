@@ -1,4 +1,4 @@
-"""Tests untrusted message offsets: only an offset in a consume queue is a message."""
+"""Tests untrusted message offsets: an offset is a message's only if a consume queue contains it."""
 
 from __future__ import annotations
 

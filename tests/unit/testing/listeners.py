@@ -1,4 +1,4 @@
-"""Listeners whose answers the test chooses."""
+"""Listeners whose return values the test chooses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMMIT, ROLLBACK, UNKNOWN = (
 
 
 class Transactions:
-    """A transaction listener with fixed answers. Counts its check-backs."""
+    """A transaction listener that returns fixed states. Counts its executions and check-backs."""
 
     def __init__(self, executed: LocalTransactionState = COMMIT, checked: LocalTransactionState = COMMIT) -> None:
         self.executed, self.checked = executed, checked

@@ -1,4 +1,4 @@
-"""The event loop of a web page: it needs no socket, and a broker on it leaves the same bytes as on any other loop."""
+"""Tests the event loop of a web page. It uses no socket, and a broker writes the same bytes on it as on any other loop."""
 
 from __future__ import annotations
 

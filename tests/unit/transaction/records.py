@@ -46,7 +46,10 @@ def half_record(commit_log_offset: int = 100, queue_offset: int = 0, *, store_ms
 
 
 def rewritten_by_apache(data: bytes, *, commit_log_offset: int, queue_offset: int, store_ms: int, **changed: str) -> bytes:
-    """Returns the record that Apache 4.9.7 appends at a check. TRAN_PREPARED_QUEUE_OFFSET marks one within the immunity time."""
+    """Returns the record that Apache 4.9.7 appends when it checks the half message `data`.
+
+    `changed` are the properties to set. With TRAN_PREPARED_QUEUE_OFFSET, the record is a copy within the immunity time.
+    """
     before = decode_record(data)
     encoded = before.properties
     for name, value in changed.items():

@@ -1,4 +1,4 @@
-"""Recognizes the half messages of one transaction, as this broker and Apache's write them, among those of others."""
+"""Tests that the half messages of one transaction are recognized, as this broker and Apache's broker write them."""
 
 import pytest
 

@@ -321,7 +321,10 @@ def _forged(draft: InnerMessage, *, commit_log_offset: int, queue_offset: int = 
 
 @pytest.mark.parametrize("half_offset", [0, 100])
 def test_a_plain_message_that_claims_to_be_the_committed_one_settles_nothing(half_offset: int) -> None:
-    """Earlier versions of this broker stored the transaction bits that a client sent."""
+    """A plain message with the transaction bits of a committed message does not settle a transaction.
+
+    Earlier versions of this broker stored the transaction bits that a client sent.
+    """
     (left,) = recover([half_record(half_offset, 0)]).undecided
     plain = changed(half_inner(), topic=b"orders", queue_id=3, sys_flag=8)
 
@@ -347,7 +350,10 @@ def test_a_committed_message_that_names_the_half_message_and_is_another_one_sett
 
 
 def test_a_half_message_that_claims_to_be_a_later_copy_is_a_transaction_of_its_own() -> None:
-    """Earlier versions of this broker stored properties that only a broker may write."""
+    """A half message that a client marked as a later copy is recovered as a separate transaction.
+
+    Earlier versions of this broker stored properties that only a broker may write.
+    """
     half = half_record(100, 0)
     later = half_inner(b"forged", **{TIMES: "1", PREPARED: "0"})
 
@@ -367,7 +373,10 @@ def test_a_discarded_message_that_names_another_half_message_settles_nothing() -
 
 
 def test_a_message_that_apache_discarded_settles_its_transaction() -> None:
-    """A discarded message names no half message, but only the broker can write to its topic."""
+    """A message that Apache's broker discarded settles its transaction, although it names no half message.
+
+    Only the broker can write to the topic of discarded messages.
+    """
     half = half_record(100, 0)
     (left,) = recover([half]).undecided
     gone = discarded(read_half_message(half), transaction(0, checks=15))

@@ -1,4 +1,4 @@
-"""Calls between the processes of the race: what a caller gets, and what has happened at the other process nevertheless."""
+"""Tests calls between the processes of the race: what the caller receives, and what the called process has done."""
 
 from __future__ import annotations
 

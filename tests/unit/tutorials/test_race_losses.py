@@ -1,4 +1,7 @@
-"""Tests the losses of the relay before Apache's broker: the next decision or an order's response, and nothing else."""
+"""Tests the frames that the relay in front of Apache's broker drops.
+
+These are only the next decision or the response to an order's message.
+"""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The brokers that the approaches run on: this project's broker in virtual time, and Apache's broker in real time."""
+"""The brokers of the race: this project's broker in virtual time, and Apache's broker in real time."""
 
 from tutorials.race.brokers.apache import ApacheBroker, ApacheFiveBroker
 from tutorials.race.brokers.own import OwnBroker

@@ -1,4 +1,4 @@
-"""The interface of the brokers that the approaches run on."""
+"""The interface of the brokers of the race."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path

@@ -29,7 +29,7 @@ def main(
     seeds: Annotated[int, typer.Option(min=1, help="number of worlds for each way")] = 300,
     write: Annotated[Path | None, typer.Option(help="file for the page", dir_okay=False)] = None,
 ) -> None:
-    """Plays the worlds of seeds 1, 2, … for each way, and prints the page."""
+    """Searches the simulated runs of seeds 1, 2, … for anomalies of each way, and prints the page."""
     page = (
         f"{_HEAD}{table(search(WAYS, range(1, seeds + 1)))}\n    .venv/bin/python -m tutorials.race.searching --seeds {seeds}\n"
     )

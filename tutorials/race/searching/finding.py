@@ -65,7 +65,7 @@ def search(ways: Sequence[type[Way]], seeds: Sequence[int], processes: int | Non
 
 
 def search_here(way: type[Way], seeds: Sequence[int], tries: int = _TRIES) -> SearchedWay:
-    """Returns the anomalies of an approach in the simulated runs of these seeds, without other processes."""
+    """Returns the anomalies of an approach in the simulated runs of these seeds. Runs them in this process."""
     verdicts = {seed: play(way, plan_of(seed)) for seed in seeds}
     anomalies = []
     for anomaly in Anomaly:

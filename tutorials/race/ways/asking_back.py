@@ -1,4 +1,4 @@
-"""Sends a plain message that the consumer does not believe until the order service confirms it."""
+"""Sends a plain message. The consumer credits the order only after the order service has confirmed it."""
 
 import json
 from typing import Final
@@ -12,14 +12,15 @@ UNKNOWN: Final = "unknown"
 
 
 class AskBeforeCredit(SendThenCommit):
-    """Sends the message before it stores the order. The consumer asks the order service before it credits.
+    """Sends the message before it stores the order. The consumer calls the order service before it writes the credit.
 
-    If the order is unknown, the consumer receives the message again later: after 10 s, 30 s, 1 min and so on. A message usually
-    arrives before the order's commit, so most credits are 10 s late. A message without an order ends in the dead-letter topic.
+    If the order is unknown, the consumer receives the message again later: after 10 s, 30 s, 1 min and so on. A message
+    usually arrives before the order's commit, so most credits are 10 s late. A message without an order ends in the
+    dead-letter topic.
 
-    Each start of the credit process receives the retries since the last saved offset again, and sends those without an order
-    back once more. If everything restarts every second, the retries double at each restart. Therefore the orders, and with them
-    the faults, are 100 times rarer than those of other approaches.
+    Each start of the credit process receives the retries since the last saved offset again, and returns the messages
+    without an order to the broker once more. If everything restarts every second, the retries double at each restart.
+    Therefore the orders, and with them the faults, are 100 times rarer than those of other approaches.
     """
 
     name = "ask-before-credit"
@@ -27,7 +28,7 @@ class AskBeforeCredit(SendThenCommit):
     order_every_s = (0.0, 20.0)
 
     async def start(self) -> None:
-        """Creates the producer, and serves the questions of the credit process."""
+        """Creates the producer, and serves the calls with which the credit process looks up orders."""
         await super().start()
         await self.process.calls.serve(self.process.environment.order_service, self._answer)
 

@@ -1,4 +1,4 @@
-"""Three approaches with a transactional message. They differ in how the listener answers a check-back."""
+"""Three approaches with a transactional message. They differ in the listener's method for check-backs."""
 
 import sqlite3
 from typing import Any
@@ -101,7 +101,7 @@ class WithBarrier(WithoutBarrier):
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         """Writes ROLLED_BACK if the row is missing, and returns the decision in the row.
 
-        The client answers UNKNOWN if the database refuses the write.
+        If the database refuses the write, the client responds to the broker with UNKNOWN.
         """
         async with self.database.writing("check-back") as writing:
             writing.execute("INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')", (message.transaction_id,))

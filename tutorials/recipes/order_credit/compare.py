@@ -16,7 +16,10 @@ def rows(spark: SparkSession, url: str, query: str, schema: str) -> DataFrame:
 
 
 def findings(spark: SparkSession, orders_url: str, credits_url: str) -> DataFrame:
-    """Returns a row for each order whose credit is missing or wrong. Reads credits first, since an order is stored earlier."""
+    """Returns a row for each order with a missing or wrong credit, and for each credit without an order.
+
+    Reads the credits first, because each order is stored before its credit.
+    """
     credit = rows(spark, credits_url, "SELECT order_id, points FROM credit", "order_id string, points long")
     order = rows(spark, orders_url, 'SELECT order_id, total_cents FROM "order"', "order_id string, total_cents long")
     credited = credit.groupBy("order_id").agg(F.count("*").alias("credits"), F.sum("points").alias("points"))

@@ -20,7 +20,7 @@ class Base(SQLModel, registry=registry()):
 
 
 class Order(Base, table=True):
-    """An order."""
+    """An order, as stored in the order database."""
 
     order_id: str = Field(primary_key=True)
     customer: str

@@ -54,7 +54,7 @@ def place(customer: FlaskClient | httpx.Client, order: str, body: dict[str, obje
 
 
 def another_service(rocketmq: SyncRocketMQ) -> None:
-    """Starts the producer of another process in virtual time. It answers check-backs from the same database."""
+    """Starts the producer of another process in virtual time. This producer answers check-backs from the same database."""
     rocketmq.transaction_producer("order-credit", orders.OrderListener(create_engine(os.environ["DATABASE_URL"])))
 
 

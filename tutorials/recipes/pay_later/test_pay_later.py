@@ -46,7 +46,7 @@ def coupons_of_orders() -> list[str]:
 def another_worker(rocketmq: SyncRocketMQ) -> None:
     """Starts the producer of another worker in virtual time.
 
-    It answers the killed worker's check-backs from the same database.
+    Its listener decides the killed worker's check-backs from the same database.
     """
     rocketmq.transaction_producer("pay-later", OrderListener(create_engine(os.environ["DATABASE_URL"])))
 

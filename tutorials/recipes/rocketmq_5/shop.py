@@ -19,7 +19,7 @@ class Base(DeclarativeBase):
 
 
 class Order(Base):
-    """An order."""
+    """An order that was placed and not rolled back."""
 
     __tablename__ = "orders"
     order_id: Mapped[str] = mapped_column(primary_key=True)
@@ -34,7 +34,7 @@ def converted(message: Any) -> Message:
 
 
 class OrderChecker(rocketmq.TransactionChecker):  # type: ignore[misc]
-    """Answers check-backs from the order database. Apache's client calls it in another thread."""
+    """Decides check-backs according to the order database. Apache's client calls `check` in another thread."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -47,7 +47,7 @@ class OrderChecker(rocketmq.TransactionChecker):  # type: ignore[misc]
 
 
 def started_producer(endpoints: str, engine: Engine) -> Any:
-    """Returns a running producer. Its checker answers check-backs. The topic serves as the producer group."""
+    """Returns a running producer whose checker responds to check-backs. The topic serves as the producer group."""
     configuration = rocketmq.ClientConfiguration(endpoints, rocketmq.Credentials())
     producer = rocketmq.Producer(configuration, (TOPIC,), checker=OrderChecker(engine))
     producer.startup()

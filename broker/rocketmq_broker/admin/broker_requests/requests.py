@@ -68,7 +68,7 @@ class BrokerRequests:
         return await self._transactions(AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)
 
     async def show(self, header: ShowTransactionRequestHeader) -> TransactionList:
-        """Returns the transactions with an id, key or half offset."""
+        """Returns the transactions that match an id, key or half offset."""
         return await self._transactions(AdminRequestCode.SHOW_TRANSACTION, header)
 
     async def decide(self, header: DecideTransactionRequestHeader) -> TransactionInfo:
@@ -84,7 +84,7 @@ class BrokerRequests:
         await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id=message_id))
 
     async def count_parked(self) -> ParkedCounts:
-        """Returns the number of dead letters and the number of discarded messages that no operator has treated yet."""
+        """Returns the number of dead letters and the number of discarded messages that no operator has handled yet."""
         answer = await self.ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None)
         with decoding_answer_of(self.address):
             return ParkedCounts.decode(answer.body)

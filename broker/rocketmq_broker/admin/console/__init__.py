@@ -14,12 +14,14 @@ from rocketmq_broker.admin.console.drawing.sequence import Diagram, sequence_dia
 from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.pages import Pages, Section, url
 from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.screens.check_replayed import CheckReplayedFacts, check_replayed
 from rocketmq_broker.admin.console.screens.search import Finder, SearchHit
 from rocketmq_broker.admin.console.screens.transaction import TransactionFacts, Witness, find_transactions
 from rocketmq_broker.admin.console.settings import ConsoleSettings, UnusableSettings, console_settings
 from rocketmq_broker.admin.console.visit import Visit
 
 __all__ = [
+    "CheckReplayedFacts",
     "ConsoleSettings",
     "Diagram",
     "Extension",
@@ -33,6 +35,7 @@ __all__ = [
     "UnusableSettings",
     "Visit",
     "Witness",
+    "check_replayed",
     "console_settings",
     "create_console",
     "find_transactions",

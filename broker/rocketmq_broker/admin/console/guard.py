@@ -29,14 +29,14 @@ class FormTooLong(Exception):
 
 
 class Guard:
-    """The outermost middleware of the console."""
+    """The outermost middleware of the console. It checks each request and adds security headers to each response."""
 
     def __init__(self, app: ASGIApp, settings: ConsoleSettings) -> None:
         self._app = app
         self._hosts = KnownHosts(settings.host, knows_any_name=settings.password is not None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Rejects invalid requests, and forwards valid ones."""
+        """Rejects requests with an unknown Host, from other sites or with a body that is too long. Forwards all others."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -34,14 +34,20 @@ class Streams:
         return self._open >= self._max_streams
 
     async def begun(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str] | None:
-        """Starts and returns the event stream of a live page. Returns None if the maximum number of live pages is reached."""
+        """Starts and returns the event stream of a live page. Returns None if the maximum number of live pages is reached.
+
+        `draw` renders the live part of the page. It is called every `every_s` seconds.
+        """
         if self.is_full:
             return None
         parts = self.events(draw, every_s)
         return _with_first(await anext(parts), parts)
 
     async def events(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str]:
-        """Yields an event with the current part, then events with its changes."""
+        """Yields an event with the whole part, then an event with each later change of the part.
+
+        `draw` renders the part. It is called every `every_s` seconds. The stream ends when the console stops.
+        """
         self._open += 1
         try:
             shown: str | None = None

@@ -59,11 +59,11 @@ class Pages:
         return self.in_language(language_of(request), template, **facts)
 
     def translated(self, language: str, sentence: str) -> str:
-        """Returns a sentence of code in a language of LANGUAGES; the sentence itself if it is not in the catalogues."""
+        """Translates a sentence into a language of LANGUAGES. Returns it unchanged if the catalogues do not contain it."""
         return str(self._words[language].translated(sentence))
 
     def in_language(self, language: str, template: str, **facts: Any) -> str:
-        """Returns a part of a page in a language of LANGUAGES."""
+        """Renders a part of a page in a language of LANGUAGES, and returns its HTML."""
         return self._environments[language].get_template(template).render(facts)
 
 

@@ -1,7 +1,7 @@
 """HTTP connections with a time limit for requests, so that slow and silent clients cannot exhaust all connections.
 
-By default, uvicorn waits forever for the rest of a request. If such connections use up its limit, it responds to all further
-requests with status 503.
+By default, uvicorn waits without limit for the rest of a request. When waiting connections reach its connection
+limit, uvicorn responds to all further requests with status 503.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ _WAITING_STATES: Final = (h11.IDLE, h11.SEND_BODY)
 class PatientProtocol(H11Protocol):
     """A connection that is closed if a request is not complete within a time limit. Further bytes do not extend the limit.
 
-    If there are more than `max_connections` connections, the address with the most connections loses the
-    connection that has waited longest. Connections with a request in progress or a live page are not closed.
+    If there are more than `max_connections` connections, the address with the most connections is selected, and the
+    connection of this address that has waited longest is closed. Connections with a request in progress or a live page
+    are not closed.
     """
 
     request_timeout_s: float = 20.0

@@ -100,9 +100,9 @@ def _sum(figures: Sequence[int | None]) -> int | None:
 
 
 def _rates(samples: Sequence[Sample], figure: Callable[[Sample], int | None]) -> list[Point]:
-    """Returns the increase per second between consecutive samples.
+    """Returns the increase of `figure` per second between consecutive samples.
 
-    The value is None if the count decreased, which happens when a broker restarts.
+    A rate is None if the figure is unknown or has decreased. It decreases when a broker restarts.
     """
     points: list[Point] = []
     for earlier, later in pairwise(samples):

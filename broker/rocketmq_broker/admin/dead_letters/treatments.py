@@ -39,7 +39,7 @@ async def treatment_history(requests: BrokerRequests, letter: DeadLetter) -> lis
 
 
 def treatment_of(mark: MarkInfo) -> Treated:
-    """Converts a mark to a treatment."""
+    """Converts the broker's mark on a dead letter to a treatment."""
     return Treated(mark.treatment, mark.at_ms, mark.by, mark.reason, mark.retries)
 
 

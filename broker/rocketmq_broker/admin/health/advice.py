@@ -63,7 +63,7 @@ def about_connection(error: BaseException | None) -> str | None:
 
 
 def about_refusal(text: str) -> str:
-    """Returns advice for a broker that refuses to report its statistics."""
+    """Returns advice on `text`, the error of a broker that refuses to report its statistics."""
     return next((advice for words, advice in _DENIALS if words in text), _ADMINS_ACCOUNT)
 
 

@@ -44,7 +44,7 @@ def doctor(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Check the health of name servers and brokers. Exits with 1 if there are problems, and prints what to do."""
+    """Check the health of name servers and brokers, and print advice. The exit code is 1 if there are problems."""
     target = target_of(context, namesrv_addr, broker_addr)
     findings: list[HealthFinding] = [_this_tool(), *unused_tls(os.environ)]
 

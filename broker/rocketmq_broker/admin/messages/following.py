@@ -22,10 +22,11 @@ Line = tuple[str, MessageContent]
 
 
 async def follow(session: Session, topic: str, last: int) -> AsyncGenerator[Line]:
-    """Yields the last messages of a topic, then new messages, forever. Raises CannotAsk, or Refused if no broker has the topic.
+    """Yields the last messages of a topic, then new messages, forever.
 
-    A broker that becomes unreachable later is reported once and polled until it answers. Messages of one queue keep their order.
-    Messages of several queues that arrive in the same poll are sorted by store time.
+    A broker that becomes unreachable later is reported once and polled until it responds. Messages of one queue keep
+    their order. Messages of several queues that arrive in the same poll are sorted by store time. Raises CannotAsk, or
+    Refused if no broker has the topic.
     """
     followers = [_Follower(broker, topic) for broker in session.brokers]
     for line in await _first_lines(followers, topic, last):

@@ -1,4 +1,4 @@
-"""Prints messages."""
+"""Prints the messages that the commands `message` and `tail` show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prints tables, text and JSON. Rich is imported when the first table is printed: a console in a web page has none."""
+"""Prints tables, text and JSON. Rich is imported only for tables, because a console in a web page runs without it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Plays one scripted history of transactions by Apache's check() and by this broker's rules, side by side.
 
-All of it is pure: no broker runs, and no time passes.
+The package has no side effects: it starts no broker and does not wait.
 """
 
 from rocketmq_broker.admin.replay.apache_check import ApacheHalf, ApacheQueues, CheckPass, PutBack

@@ -1,15 +1,16 @@
 """Plays check() of Apache's broker on its two queues (TransactionalMessageServiceImpl of release 4.9.7).
 
-    half topic   0 1 2 3 4 5      half messages, and the copies that check() puts back
-                     ^            half offset: all before it are decided, or were put back, or discarded
+    half topic   0 1 2 3 4 5      half messages, and the copies that check() writes
+                     ^            half offset: all earlier messages are decided, written again or discarded
     op topic     0 1 2            each names a decided half message by its offset in the half topic
-                   ^              op offset: all before it are no longer needed
+                   ^              op offset: all earlier messages are no longer needed
 
-Each check() reads the op messages behind the op offset into removeMap, which maps a half message to its op message. It then
-walks the half topic from the half offset: a half message in removeMap is done, a young one ends the walk, any other one is
-written to the end of the half topic again, and its producer is asked about the copy.
+Each check() reads the op messages from the op offset into removeMap, which maps a half message to its op message. It
+then walks the half topic from the half offset. A half message in removeMap is done. A young half message ends the
+walk. Any other half message is written to the end of the half topic again, and a check-back about the copy is sent to
+its producer.
 
-Not played: the limit of 60 s for one call, offsets without a message, a clock that steps, and a producer that is not online.
+The replay omits the limit of 60 s for one call, offsets without a message, clock steps, and offline producers.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class PutBack(NamedTuple):
 
 
 class CheckPass(NamedTuple):
-    """What one call of check() read and wrote."""
+    """The messages that one call of check() read and wrote, and the resulting offsets."""
 
     at_ms: int
     remove_map: dict[int, int]
@@ -88,12 +89,12 @@ class ApacheQueues:
         return len(self.halves) - 1
 
     def end(self, half_offset: int) -> int:
-        """Appends the op message of a COMMIT or ROLLBACK, without a look at earlier ones. Returns its offset."""
+        """Appends the op message of a COMMIT or ROLLBACK, even if the half message already has one. Returns its offset."""
         self.ops.append(half_offset)
         return len(self.ops) - 1
 
     def check(self, now_ms: int) -> CheckPass:
-        """Walks the half topic once. Returns what it did."""
+        """Walks the half topic once. Returns what the call read and wrote."""
         walk = _Walk(self, self._policy, now_ms)
         half_offset = walk.go()
         self.half_offset, self.op_offset = half_offset, _op_offset_after(walk.done, self.op_offset)
@@ -167,14 +168,15 @@ class _Walk:
         return bool(named)
 
     def _is_discarded(self, half: ApacheHalf) -> bool:
-        """Returns whether to give up the message (needDiscard, needSkip)."""
+        """Returns whether the message must be discarded (needDiscard, needSkip)."""
         return half.checks >= self._policy.check_max or self._now_ms - half.born_ms > self._policy.file_reserved_ms
 
     def _keep_immune(self, half: ApacheHalf, offset: int) -> None:
         """Writes an immune half message again (putImmunityMsgBackToHalfQueue).
 
-        checkPrepareQueueOffset first looks for the first half message of a copy in removeMap. It is never there, because the half
-        offset has passed it. So a decision during the immunity ends only the first half message.
+        For a copy, checkPrepareQueueOffset first searches removeMap for the first half message. The search never succeeds,
+        because the half offset is already beyond that message. A decision during the immunity therefore ends only the first
+        half message.
         """
         first_offset = offset if half.first_offset is None else half.first_offset
         self._put_back(replace(half, first_offset=first_offset), offset, is_asked=False)
@@ -186,7 +188,7 @@ class _Walk:
 
 
 def _op_offset_after(done: Iterable[int], op_offset: int) -> int:
-    """Returns the next op offset: it stops at the first op message that is still needed (calculateOpOffset)."""
+    """Returns the offset of the first op message that is still needed, beginning at `op_offset` (calculateOpOffset)."""
     finished = set(done)
     while op_offset in finished:
         op_offset += 1

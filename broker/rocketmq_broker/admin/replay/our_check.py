@@ -26,7 +26,7 @@ _MAX_AT_ONCE = 256
 
 
 class OurTransactions:
-    """This broker's half topic and op topic, and its table of pending transactions. Records have their queue offsets only."""
+    """This broker's half topic, op topic and table of pending transactions. Only the queue offsets of records are kept."""
 
     def __init__(self, policy: CheckPolicy) -> None:
         self._policy = policy
@@ -50,7 +50,7 @@ class OurTransactions:
         return decided
 
     def check(self, now_ms: int) -> list[tuple[int, CheckAction, int]]:
-        """Handles what is due. Returns the half offset of each transaction, the action, and the number of its check-backs."""
+        """Handles the due transactions. Returns a tuple of half offset, action and number of check-backs for each of them."""
         done = []
         for transaction in self.table.due_times.take_due(now_ms, _MAX_AT_ONCE):
             action = decide_check(transaction, now_ms, self._policy, _ONLINE)

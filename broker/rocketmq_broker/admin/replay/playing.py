@@ -1,4 +1,4 @@
-"""Plays a scripted history on both brokers: one timeline, a row for each check(), and the totals."""
+"""Plays a scripted history on both brokers. The result has one timeline, a row for each check(), and the totals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANSWER_MS: Final = 10
 
 
 class SideTotals(NamedTuple):
-    """What a broker has stored and sent."""
+    """The totals of the messages that a broker has stored and sent."""
 
     halves: int
     """The number of messages in the half topic."""
@@ -49,7 +49,7 @@ class ReplayRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A history as both brokers play it."""
+    """The result of playing a history on both brokers."""
 
     history: CheckHistory
     events: list[Event]
@@ -70,7 +70,7 @@ class Replay:
 
 
 def replay(history: CheckHistory) -> Replay:
-    """Returns the history as both brokers play it. The result depends only on the history."""
+    """Plays a history on both brokers. The result depends only on the history."""
     apache, ours = _ApacheSide(history), _OurSide(history)
     apache.play()
     ours.play()
@@ -103,7 +103,7 @@ def _named(events: Iterable[Event], broker: str) -> list[Event]:
 
 
 class _Side(ABC):
-    """A broker and its producer, who follow the script."""
+    """A broker and its producer, which both follow the script of a history."""
 
     def __init__(self, history: CheckHistory) -> None:
         self._history = history
@@ -137,7 +137,7 @@ class _Side(ABC):
 
     @abstractmethod
     def _look(self, now_ms: int) -> None:
-        """Checks the transactions."""
+        """Runs the broker's check of its transactions."""
 
     @abstractmethod
     def _prepare(self, transaction: ScriptedTransaction, now_ms: int) -> int:
@@ -182,7 +182,7 @@ class _Side(ABC):
 
 
 class _ApacheSide(_Side):
-    """Apache's broker calls check() at each interval."""
+    """The side of Apache's broker, which calls check() at each interval."""
 
     def __init__(self, history: CheckHistory) -> None:
         super().__init__(history)
@@ -225,7 +225,7 @@ class _ApacheSide(_Side):
 
 
 class _OurSide(_Side):
-    """This broker handles a transaction when it is due."""
+    """The side of this broker, which handles each transaction when it is due."""
 
     def __init__(self, history: CheckHistory) -> None:
         super().__init__(history)

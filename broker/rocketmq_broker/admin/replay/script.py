@@ -1,4 +1,7 @@
-"""A scripted history: what producers send and answer, and when. Both brokers play the same script."""
+"""A scripted history: the half messages, decisions and check-back responses of producers, with their times.
+
+Both brokers follow the same script.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ UNKNOWN: Final = "UNKNOWN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedTransaction:
-    """A transaction: its half message, the decision of its local transaction, and the answers to check-backs."""
+    """A transaction: its half message, the decision of its local transaction, and the responses to check-backs."""
 
     name: str
     sent_ms: int
@@ -29,7 +32,7 @@ class ScriptedTransaction:
     """CHECK_IMMUNITY_TIME_IN_SECONDS of the message."""
 
     def answer(self, number: int) -> str:
-        """Returns the answer to check-back `number`, which begins at 1."""
+        """Returns the response to check-back `number`, which starts at 1."""
         return self.answers[min(number, len(self.answers)) - 1]
 
 

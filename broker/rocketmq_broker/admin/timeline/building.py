@@ -49,7 +49,7 @@ def build_timeline(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) 
 
 
 def _first_step_after_the_producer(evidence: TimelineEvidence) -> int | None:
-    """Returns the time of the broker's first action on the half message; None if no such time is known."""
+    """Returns the time of the broker's first action after it stored the half message; None if no such time is known."""
     known = evidence.info.check_backs if evidence.info is not None else []
     times = [check_back.asked_ms for check_back in known]
     times += [record.store_timestamp for record in (*evidence.halves[1:], *evidence.committed, *evidence.discarded)]
@@ -74,7 +74,7 @@ def _state(evidence: TimelineEvidence) -> str:
 
 
 def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Iterator[Event]:
-    """Yields the half message, the producer's events before the broker's next action, and the copies of the half message."""
+    """Yields the half message, the events in `before`, a missing decision, and the copies of the half message."""
     first, *copies = evidence.halves
     producer, host = _producer(evidence), host_text(first.born_host)
     what = f"half message of {producer} at {host} stored at commit log offset {first.commit_log_offset}: no consumer sees it"
@@ -95,7 +95,8 @@ def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Itera
 def _explains(event: Event, producer: str) -> bool:
     """Returns whether an event of another program explains why no decision arrived.
 
-    Such an event is a step of the producer itself, a message from the producer to the broker, or a lost answer to the producer.
+    This is the case for a step of the producer itself, a message from the producer to the broker, and a lost response
+    to the producer.
     """
     arrow = event.arrow
     if arrow is None:
@@ -150,7 +151,7 @@ def _end(evidence: TimelineEvidence) -> Iterator[Event]:
 
 
 def _decision_arrow(evidence: TimelineEvidence, decision: str, effect: str) -> Arrow:
-    """Returns the arrow of a decision. If the answer to a check-back has its own arrow, only the effect is drawn."""
+    """Returns the arrow of a decision, or of its effect only if the response to a check-back already shows the decision."""
     if _reason(evidence):
         return Arrow(OPERATOR, BROKER, f"{decision} by hand")
     if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:

@@ -21,7 +21,7 @@ WRITTEN_AGAIN: Final = "half message written again"
 
 
 class FoldedEvent(Event, frozen=True, rename="camel", kw_only=True):
-    """An event that replaces consecutive check-backs with the same answer. `at_ms` is the time of the first check-back."""
+    """An event that replaces consecutive check-backs with the same response. `at_ms` is the time of the first check-back."""
 
     count: int
     until_ms: int | None
@@ -42,7 +42,7 @@ class _Round:
 
     @property
     def kind(self) -> tuple[str | None, str | None]:
-        """The producer's host and the answer. Rounds of the same kind are folded, even across restarts of the producer."""
+        """The producer's host and the response. Rounds of the same kind are folded, even across restarts of the producer."""
         return (_PORT.sub("", self.asked), self.answer) if self.number is not None else (None, None)
 
     @property
@@ -52,7 +52,10 @@ class _Round:
 
 
 def folded(events: Sequence[Event]) -> list[Event]:
-    """Returns the events, with long rows of similar check-backs folded. The first two and the last of each row are not folded."""
+    """Returns the events, with each long sequence of similar check-backs folded into one event.
+
+    The first two check-backs and the last one of a sequence are not folded.
+    """
     kept: list[Event] = []
     for row in _rows(_rounds(events)):
         begin, end = _SHOWN_BEFORE, len(row) - _SHOWN_AFTER
@@ -66,7 +69,7 @@ def folded(events: Sequence[Event]) -> list[Event]:
 
 
 def _rounds(events: Sequence[Event]) -> Iterator[_Round]:
-    """Groups each check-back with its answer. Other events stay single."""
+    """Groups each check-back with its response and its copy of the half message. Each other event is a group by itself."""
     current: _Round | None = None
     for event in events:
         number = _number(event)
@@ -108,7 +111,7 @@ def _number(event: Event) -> int | None:
 
 
 def _belongs(event: Event, current: _Round) -> bool:
-    """Returns whether the event is the check-back's answer, or the copy of the half message written for the check-back."""
+    """Returns whether the event is the check-back's response, or the copy of the half message written for the check-back."""
     arrow = event.arrow
     if arrow is None or current.events[0].arrow is None:
         return False

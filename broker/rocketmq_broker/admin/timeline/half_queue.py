@@ -1,7 +1,9 @@
-"""Finds pending transactions of Apache's brokers. Searches the queues and the index for half messages without a decision.
+"""Finds pending transactions of Apache's brokers.
 
-Apache's broker refuses pulls from the half topic until its own first check of pending transactions, and may always refuse pulls
-from the op topic.
+Searches the queues and the index for half messages without a decision.
+
+Apache's broker refuses pulls from the half topic until it has checked its pending transactions for the first time,
+and may always refuse pulls from the op topic.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class BrokerCalls:
     """Sends requests to brokers. All methods raise BrokerUnreachable or RequestTimedOut."""
 
     def __init__(self, remoting: RemotingClient, routes: Routes) -> None:
-        """`routes` provides the brokers' addresses."""
+        """Stores `remoting`, which sends the requests, and `routes`, which provides the brokers' addresses."""
         self.remoting = remoting
         self.routes = routes
 

@@ -36,7 +36,7 @@ class Heartbeats:
     """
 
     def __init__(self, remoting: RemotingClient, routes: Routes, membership: Callable[[], HeartbeatData]) -> None:
-        """`membership` is called for each heartbeat, and returns its content."""
+        """Creates the sender without starting it. `membership` is called for each heartbeat, and returns its content."""
         self._remoting = remoting
         self._routes = routes
         self._membership = membership
@@ -58,16 +58,16 @@ class Heartbeats:
         await self._tasks.stop()
 
     def send_soon(self) -> None:
-        """Schedules a heartbeat. Call it after the groups have changed or a connection has broken."""
+        """Schedules a heartbeat. Call this method after the groups have changed or a connection has broken."""
         self._wake.set()
 
     async def send(self) -> bool:
-        """Sends a heartbeat to every broker in the client's routes. Returns True if all of them answered."""
+        """Sends a heartbeat to every broker in the client's routes. Returns True if all of them responded."""
         answered = await self._send_to_all()
         return bool(answered) and all(answered)
 
     async def send_to_any(self) -> bool:
-        """Sends a heartbeat to every broker in the client's routes. Returns True if at least one answered."""
+        """Sends a heartbeat to every broker in the client's routes. Returns True if at least one responded."""
         return any(await self._send_to_all())
 
     async def _send_to_all(self) -> list[bool]:

@@ -44,10 +44,10 @@ class ClientInstance:
         rpc_hook: RpcHook | None = None,
         queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS,
     ) -> None:
-        """`membership(client_id)` returns the groups of this client. `rpc_hook` is called with all requests and responses.
+        """Creates the parts without starting them. `membership(client_id)` returns the groups of this client.
 
-        `namesrv_addr`, `credentials` and `tls` are read from the environment if they are None. Raises IllegalConfiguration
-        if one of them is invalid.
+        `rpc_hook` is called with all requests and responses. `namesrv_addr`, `credentials` and `tls` are read from the
+        environment if they are None. Raises IllegalConfiguration if one of them is invalid.
         """
         addresses = name_server_addresses(namesrv_addr)
         self.world = world

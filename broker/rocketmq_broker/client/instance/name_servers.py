@@ -1,4 +1,4 @@
-"""Sends requests to the name servers, in order, until one of them answers (RocketMQ's MQClientAPIImpl)."""
+"""Sends requests to the name servers, in order, until one of them responds (RocketMQ's MQClientAPIImpl)."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class NameServers:
     """Sends requests to the name servers. At least one of them must be up."""
 
     def __init__(self, addresses: tuple[str, ...], remoting: RemotingClient) -> None:
-        """`addresses` is the result of `name_server_addresses`."""
+        """Creates a client of the name servers at `addresses`, which `name_server_addresses` returned."""
         self.addresses = addresses
         self._remoting = remoting
         self._first = 0
 
     @understood
     async def find_route(self, topic: str) -> TopicRouteData | None:
-        """Returns the route of the topic; None if no name server has it. Raises NameServerUnreachable if none answers."""
+        """Returns the route of the topic; None if no name server has it. Raises NameServerUnreachable if none responds."""
         answer = await self._ask(
             RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
         )
@@ -83,14 +83,14 @@ class NameServers:
 
     @understood
     async def cluster_info(self) -> ClusterInfo | None:
-        """Returns all registered brokers; None if no name server has the data. Raises NameServerUnreachable if none answers."""
+        """Returns all registered brokers; None if no name server has the data. Raises NameServerUnreachable if none responds."""
         answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO, None)
         return None if answer is None else ClusterInfo.decode(answer.body)
 
     async def _ask(self, code: RequestCode, header: CommandHeader | None) -> RemotingCommand | None:
         """Returns the first successful response.
 
-        Returns None if no name server that answers has the data, for example because it has just started.
+        Returns None if no responding name server has the data, for example because it has just started.
         """
         failure: Exception | None = None
         someone_answered = False

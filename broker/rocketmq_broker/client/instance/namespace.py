@@ -16,19 +16,19 @@ M = TypeVar("M", bound=Message)
 
 
 class Namespace:
-    """Wraps names that a program uses, and unwraps names that brokers use. Without a name, it changes nothing.
+    """Wraps names that a program uses, and unwraps names that brokers use. A namespace without a name changes nothing.
 
         orders          NAME%orders
         %RETRY%group    %RETRY%NAME%group
         %DLQ%group      %DLQ%NAME%group
 
-    System topics and groups, and names that are wrapped already, stay as they are.
+    System topics and groups, and names that are already wrapped, are not changed.
     """
 
     __slots__ = ("_prefix", "name")
 
     def __init__(self, name: str | None = None) -> None:
-        """Raises IllegalConfiguration if `name` is not a string, or contains `%`."""
+        """Creates a namespace. Raises IllegalConfiguration if `name` is not a string, or contains `%`."""
         if name is not None and not isinstance(name, str):
             raise IllegalConfiguration(f"namespace must be a str, not {kind_of(name)}")
         if name and _SEPARATOR in name:

@@ -28,7 +28,7 @@ class ParkedRequests:
     """Counts parked messages at one broker. All methods raise BrokerUnreachable, RequestTimedOut or BrokerError."""
 
     def __init__(self, calls: BrokerCalls) -> None:
-        """`calls` sends the requests."""
+        """Stores `calls`, which sends the requests."""
         self._calls = calls
 
     async def discarded(self, address: str, producer_group: str) -> int:

@@ -10,7 +10,7 @@ _EARLY_S: Final = 0.1
 
 
 class Rhythm:
-    """Schedules a beat at fixed intervals. The duration of the work between two beats does not delay the next beat.
+    """A schedule of beats at fixed intervals. A task runs at each beat, and its duration does not delay the next beat.
 
     Tasks with the same interval therefore run at the same time, and wake the machine only once.
     """

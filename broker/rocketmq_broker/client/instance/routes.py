@@ -77,12 +77,12 @@ class Routes:
         self._watched.add(topic)
 
     def refresh_soon(self) -> None:
-        """Schedules an update of all routes. Call it after a broker has become unreachable or has refused a request."""
+        """Schedules an update of all routes. Call this method after a broker has become unreachable or has refused a request."""
         self._is_refresh_due = True
         self._wake.set()
 
     def look_for_missing(self) -> None:
-        """Requests the routes of unknown topics at once. Call it when a broker reports a change."""
+        """Requests the routes of unknown topics at once. Call this method when a broker reports a change."""
         if not self._watched <= self._routes.keys():
             self._wake.set()
 

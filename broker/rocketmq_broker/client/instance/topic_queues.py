@@ -1,4 +1,7 @@
-"""The queues of a topic's route (RocketMQ's MQClientInstance.topicRouteData2TopicPublishInfo and -SubscribeInfo)."""
+"""The queues of a topic's route.
+
+Corresponds to topicRouteData2TopicPublishInfo and topicRouteData2TopicSubscribeInfo of RocketMQ's MQClientInstance.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ def check_queue_counts(topic: str, route: TopicRouteData) -> None:
     counts += [_count(topic, part) for part in filter(None, (route.order_topic_conf or "").split(";"))]
     if counts and (max(counts) > MAX_QUEUES or sum(counts) > MAX_QUEUES_OF_A_TOPIC):
         raise NoRoute(
-            f"too many queues in the route of topic {topic}: {sum(counts)}, at most {MAX_QUEUES_OF_A_TOPIC}; "
-            f"{max(counts)} at one broker, at most {MAX_QUEUES}: correct the topic's settings"
+            f"too many queues in the route of topic {topic}: {sum(counts)} in total (at most {MAX_QUEUES_OF_A_TOPIC}), "
+            f"{max(counts)} at one broker (at most {MAX_QUEUES}); correct the topic's settings"
         )
 
 

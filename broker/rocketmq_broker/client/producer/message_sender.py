@@ -150,7 +150,7 @@ class MessageSender:
         world: World,
         namespace: Namespace = NO_NAMESPACE,
     ) -> None:
-        """`ids` generates the message ids. `namespace` wraps the topics of messages."""
+        """`ids` generates the message ids. `namespace` is put before the topics of messages."""
         self._group = group
         self._requests = requests
         self._routes = routes
@@ -171,11 +171,13 @@ class MessageSender:
     ) -> SendResult:
         """Sends the message, and returns once the broker has stored it. Tries other brokers unless `queue` is given.
 
-        `new_id_each_attempt` gives each attempt its own message id. Use it if only one attempt may take effect. An attempt
-        then waits for at most half of the remaining time while another broker is untried. Otherwise an attempt waits for
-        all of the remaining time, as in Apache's client, because a second attempt could store a duplicate. Raises
-        MessageRefused, NoRoute or NameServerUnreachable, BrokerError if a broker refuses the message, and SendFailed if no
-        broker can be reached.
+        `new_id_each_attempt` gives each attempt its own message id. Use it if only one attempt may take effect. Each
+        attempt then waits for at most half of the remaining time, unless every other broker has been tried. Without it,
+        an attempt waits for all of the remaining time, as in Apache's client, because a second attempt could store a
+        duplicate.
+
+        Raises MessageRefused, NoRoute or NameServerUnreachable, BrokerError if a broker refuses the message, and
+        SendFailed if no broker can be reached.
         """
         message = self._namespace.wrap_message(message)
         check_message(message)

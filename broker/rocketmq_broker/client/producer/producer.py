@@ -47,10 +47,12 @@ class RunningProducer:
 
 
 class Producer(RunsWithin):
-    """Sends messages. A producer can start before any broker does. A ClientError states why a message could not be sent.
+    """Sends messages. A producer can start before any broker does.
 
-    async with Producer("order-producers") as producer:
-        await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
+    A ClientError states why a message could not be sent.
+
+        async with Producer("order-producers") as producer:
+            await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class Producer(RunsWithin):
         self._lifecycle: Lifecycle[RunningProducer] = Lifecycle(f"producer {group}")
 
     async def start(self) -> None:
-        """Starts the producer. Brokers may be unreachable; the producer registers with each of them as soon as it is up."""
+        """Starts the producer, which registers with each broker once that broker can be reached."""
         self._lifecycle.require_new()
         world = current_world()
         instance = ClientInstance(
@@ -180,7 +182,7 @@ class Producer(RunsWithin):
         return await self._lifecycle.running().sender.send_batch(messages, queue, timeout_ms=timeout_ms)
 
     async def is_connected(self) -> bool:
-        """Returns True if every broker in the producer's routes answers a heartbeat now.
+        """Returns True if every broker in the producer's routes responds to a heartbeat now.
 
         The brokers then accept messages and can send check-backs.
         """

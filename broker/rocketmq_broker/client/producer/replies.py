@@ -57,7 +57,8 @@ class PendingReplies:
                 return await self._waiting[correlation_id]
         except TimeoutError:
             raise RequestTimedOut(
-                f"no reply to the request to topic {topic} in time: a consumer must send create_reply_message(request, body)"
+                f"no reply to the request to topic {topic} in time ({timeout_ms} ms): "
+                "a consumer must send the reply that create_reply_message(request, body) returns"
             ) from None
 
     def end(self, correlation_id: str) -> None:

@@ -88,7 +88,9 @@ class Sendability:
             async with asyncio.timeout(TIMEOUT_MS / 1000):
                 queues = await self._calls.routes.queues_to_publish(topic)
         except TimeoutError:
-            raise NameServerUnreachable(f"no name server returned the route of topic {topic} in time") from None
+            raise NameServerUnreachable(
+                f"no name server returned the route of topic {topic} within {TIMEOUT_MS} ms: check their addresses"
+            ) from None
         names = sorted({queue.broker_name for queue in queues})
         return await asyncio.gather(*(self._why_refusing(name) for name in names))
 

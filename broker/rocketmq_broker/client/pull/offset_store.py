@@ -83,9 +83,9 @@ class BrokerOffsetStore:
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
         """Sends the offsets to the brokers one-way, or waits for the responses if `confirmed` is True.
 
-        A one-way call sends offsets that have changed, or that were last sent at least 30 s ago. A confirmed call omits offsets
-        that the broker has confirmed. A member without progress therefore never overwrites the progress of the queue's next
-        owner.
+        A one-way call sends offsets that have changed, or that were last sent at least 30 s ago. A confirmed call omits
+        offsets that the broker has already confirmed, so that a member without progress does not overwrite the progress
+        of the queue's next owner.
         """
         offsets = {queue: self._offsets[queue] for queue in queues if queue in self._offsets}
         if not confirmed:

@@ -234,7 +234,7 @@ class PullConsumer(RunsWithin):
         return running.requests
 
     def _known(self, queue: MessageQueue) -> MessageQueue:
-        """Returns the queue with its topic wrapped. Raises TypeError unless it is a MessageQueue."""
+        """Returns the queue with the namespace added to its topic. Raises TypeError unless it is a MessageQueue."""
         check_queue(queue)
         return self._namespace.wrap_queue(queue)
 

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class PositionsUnavailable(ClientError):
-    """The database that stores the positions does not answer. No offset is committed until the database answers."""
+    """Raised if the database that stores the positions does not respond. No offset is committed until it responds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Setback:
 class ResultPositions(Protocol):
     """The positions in the database that stores the listener's results.
 
-    `read`, `save` and `known_until_ms` run in a thread, one at a time. They raise an exception if the database does not
-    answer, and no offset is committed until they succeed. The other methods must not block.
+    `read`, `save` and `known_until_ms` run in a thread, one at a time. They raise an exception if the database does
+    not respond, and no offset is committed until they succeed. The other methods must not block.
     """
 
     def read(self, queue: MessageQueue) -> int | None:
@@ -112,7 +112,7 @@ class _InThread:
 
     async def _result(self, work: Callable[[], T]) -> T:
         if self._is_busy:
-            raise TimeoutError("the results database has not answered the previous call yet")
+            raise TimeoutError("the results database has not responded to the previous call yet")
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 
@@ -135,7 +135,7 @@ class _InThread:
             async with asyncio.timeout(TIMEOUT_S):
                 return await done
         except TimeoutError:
-            raise TimeoutError(f"the results database did not answer within {TIMEOUT_S:g} s") from None
+            raise TimeoutError(f"the results database did not respond within {TIMEOUT_S:g} s") from None
 
 
 class ResultOffsetStore:

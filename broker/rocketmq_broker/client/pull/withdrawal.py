@@ -1,4 +1,4 @@
-"""The signal that ends the waits of listeners that hold messages."""
+"""The signal that ends the waits of listeners when their messages are withdrawn."""
 
 from __future__ import annotations
 

@@ -22,7 +22,10 @@ TO_THE_DEAD_LETTERS: Final = -1
 
 
 def with_namespace(listener: MessageListener, namespace: Namespace) -> MessageListener:
-    """Returns a listener that calls `listener` with unwrapped topics, in a thread or as a task like `listener`."""
+    """Returns a listener that removes the namespace from topics before it calls `listener`.
+
+    It runs in a thread or as a task, like `listener`.
+    """
     if not namespace.name:
         return listener
 

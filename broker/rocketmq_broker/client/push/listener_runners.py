@@ -278,7 +278,7 @@ class Runners:
     """Runs several listeners: functions in one thread pool, and async functions as tasks. Limits the number of each."""
 
     def __init__(self, name: str, max_concurrency: int, world: World) -> None:
-        """`name` is the name of the threads and tasks. In a world without threads, every listener runs as a task."""
+        """`name` is the name of the threads and tasks. If `world` has no threads, every listener runs as a task."""
         self._tasks: ListenerRunner = ListenerTasks(name, max_concurrency)
         self._watch = world.watch
         self._threads: ListenerRunner = (

@@ -179,14 +179,17 @@ class PushConsumer(RunsWithin):
         return [replace(one, queue=self._namespace.unwrap_queue(one.queue)) for one in progress]
 
     async def is_connected(self) -> bool:
-        """Returns True if every broker in the consumer's routes answers a heartbeat now.
+        """Returns True if every broker in the consumer's routes responds to a heartbeat now.
 
         While all topics are unknown, returns True if any broker is registered. Raises NameServerUnreachable.
         """
         return await self._is_connected(Heartbeats.send)
 
     async def is_connected_to_any(self) -> bool:
-        """Returns True if at least one broker in the consumer's routes answers a heartbeat now. Raises NameServerUnreachable."""
+        """Returns True if at least one broker in the consumer's routes responds to a heartbeat now.
+
+        Raises NameServerUnreachable.
+        """
         return await self._is_connected(Heartbeats.send_to_any)
 
     async def is_heard(self) -> bool:
@@ -212,7 +215,7 @@ class PushConsumer(RunsWithin):
     async def count_dead_letters(self) -> int:
         """Returns the number of this group's dead letters that have not been handled.
 
-        For Apache's brokers, counts all dead letters of the group. Raises ClientError if a broker does not answer.
+        For Apache's brokers, counts all dead letters of the group. Raises ClientError if a broker does not respond.
         """
         instance = self._lifecycle.running().instance
         requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))

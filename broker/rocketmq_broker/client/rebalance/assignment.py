@@ -105,8 +105,8 @@ class Assignment:
     def give_up(self, queue: MessageQueue) -> None:
         """Stops consuming the queue, and stores its offset.
 
-        In concurrent consumption, later results are ignored. In orderly consumption, the result of the running listener
-        still counts.
+        In concurrent consumption, the results of running listener calls are ignored. In orderly consumption, the result of
+        the running call still counts.
         """
         if queue in self._table:
             logger.info("no longer consuming %s", queue)
@@ -127,7 +127,7 @@ class Assignment:
             process_queue.withdraw()
 
     async def persist(self, *, confirmed: bool = False) -> None:
-        """Stores the offsets of all assigned queues."""
+        """Stores the offsets of all assigned queues. With `confirmed`, waits for the brokers' responses."""
         await self._store.persist(list(self._table), confirmed=confirmed)
 
     def drop_all(self) -> None:

@@ -39,7 +39,7 @@ class OwnQueueLocks:
         return self._now_s() < self._held_until_s.get(queue, 0.0)
 
     def locked_s(self, queue: MessageQueue) -> float | None:
-        """Returns the steady clock's time at which the broker last granted the lock; None if it is not held."""
+        """Returns the monotonic time, in seconds, at which the broker last granted the lock; None if the lock is not held."""
         return self._held_until_s[queue] - HELD_FOR_S if queue in self._held_until_s else None
 
     async def acquire(self, queue: MessageQueue) -> bool:

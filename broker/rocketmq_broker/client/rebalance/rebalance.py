@@ -39,7 +39,7 @@ class Rebalance:
     ) -> None:
         """`requests` is None for broadcasting, in which case this client takes every queue.
 
-        `on_unknown_here` is called when a broker does not list this client and must get a heartbeat.
+        `on_unknown_here` is called when a broker does not list this client as a member. It must send a heartbeat.
         """
         self._group = group
         self._client_id = client_id
@@ -72,7 +72,7 @@ class Rebalance:
                 continue
 
     async def rebalance(self) -> bool:
-        """Rebalances once. Returns False if it must be repeated soon."""
+        """Rebalances once. Returns False if another rebalance is needed soon, because this one was incomplete."""
         wanted = self._topics()
         is_settled, members = True, dict[str, list[str]]()
         for topic in wanted:

@@ -1,1 +1,1 @@
-"""Sends transactional messages and answers check-backs."""
+"""Sends transactional messages and responds to check-backs."""

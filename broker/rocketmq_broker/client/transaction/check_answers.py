@@ -1,4 +1,4 @@
-"""Answers check-backs by calling the listener (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
+"""Responds to check-backs with the listener's results (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
 
 from __future__ import annotations
 
@@ -31,17 +31,20 @@ class _CheckQuestion(NamedTuple):
 
 
 class CheckAnswers:
-    """Calls the topic's listener for a limited number of check-backs at a time. Answers on the connection of the check-back.
+    """Calls the topic's listener for a limited number of check-backs at a time.
 
-    Check-backs beyond the limit are dropped, because the broker repeats them. If a second check-back of a transaction arrives
-    while the listener runs, it replaces the first one. The listener is therefore called only once, and a restarted broker gets
-    the answer.
+    The response is sent on the connection of the check-back. Check-backs beyond the limit are dropped, because the
+    broker repeats them. If a second check-back of a transaction arrives while the listener runs, it replaces the first
+    one: the listener is called only once, and a restarted broker receives the response.
     """
 
     def __init__(
         self, group: str, listeners: TopicListeners, runners: Runners, max_waiting: int, namespace: Namespace = NO_NAMESPACE
     ) -> None:
-        """At most `max_waiting` check-backs wait or run at a time. `namespace` unwraps the topics of half messages."""
+        """Creates the handler of check-backs for the producer group `group`.
+
+        At most `max_waiting` check-backs wait or run at a time. `namespace` is removed from the topics of half messages.
+        """
         self._namespace = namespace
         self._group = group
         self._listeners = listeners
@@ -92,7 +95,7 @@ class CheckAnswers:
             self._send(question, *decision_and_failure(answer, error, question.message.transaction_id))
 
     def _answer_unknown(self, question: _CheckQuestion) -> None:
-        """Answers UNKNOWN for a topic without a listener. Another program of the group may answer a later check-back."""
+        """Sends UNKNOWN for a topic without a listener. Another program of the group may decide at a later check-back."""
         topic = question.message.topic
         if topic not in self._topics_unknown and len(self._topics_unknown) < _MAX_TOPICS_NAMED:
             self._topics_unknown.add(topic)

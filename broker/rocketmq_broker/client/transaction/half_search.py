@@ -30,7 +30,7 @@ class HalfSearch:
     async def newest(self, transaction_id: str) -> tuple[str, Record]:
         """Returns the broker's address and the newest copy of the half message, which is the valid one.
 
-        Raises BrokerError, BrokerUnreachable, or TransactionNotFound after a search of 2 s.
+        Raises TransactionNotFound if no copy is found within 2 s, and BrokerError or BrokerUnreachable if a search fails.
         """
         addresses: list[str] = []
         for _ in range(_TRIES):

@@ -112,7 +112,7 @@ class TransactionProducer(Producer):
     async def count_discarded(self) -> int:
         """Returns the number of this group's discarded messages that have not been resumed.
 
-        For Apache's brokers, counts the discarded messages of all groups. Raises ClientError if a broker does not answer.
+        For Apache's brokers, counts the discarded messages of all groups. Raises ClientError if a broker does not respond.
         """
         instance = self._lifecycle.running().instance
         requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))

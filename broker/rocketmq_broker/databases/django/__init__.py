@@ -39,11 +39,12 @@ _APP = "rocketmq"
 
 @contextmanager
 def barrier(message: Message, state: LocalOutcome = LocalOutcome.COMMITTED, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Runs the `with` block as a local transaction. The transaction's row and the block's work are committed together.
+    """Runs the `with` block as a local transaction.
 
-    The work is durable after the block. Raises DecidedBefore, before the block runs, if the transaction already has a row. If the
-    block raises an error, nothing is written. If the database commit raises an error, the outcome is not known: answer UNKNOWN,
-    so that the check-back decides. With PENDING, answer UNKNOWN and call `conclude` later.
+    The transaction's row and the block's work are committed together. The work is durable after the block. Raises
+    DecidedBefore, before the block runs, if the transaction already has a row. If the block raises an error, nothing is
+    written. If the database commit raises an error, the outcome is not known: return UNKNOWN from the listener, so that
+    the check-back decides. With PENDING, return UNKNOWN and call `conclude` later.
     """
     transaction_id = transaction_id_of(message)
     with _one_commit(using):
@@ -53,9 +54,9 @@ def barrier(message: Message, state: LocalOutcome = LocalOutcome.COMMITTED, *, u
 
 
 def settle(message: Message, *, using: str = DEFAULT_DB_ALIAS) -> LocalTransactionState:
-    """Returns the answer to a check-back. Writes ROLLED_BACK first if the transaction has no row.
+    """Returns the transaction state with which to respond to a check-back.
 
-    The change is durable on return.
+    Writes ROLLED_BACK first if the transaction has no row. The change is durable on return.
     """
     transaction_id = transaction_id_of(message)
     with _one_commit(using):

@@ -1,4 +1,4 @@
-"""Headers of this project's own requests for operators about parked messages, which are dead letters and discarded messages."""
+"""Headers of the operators' requests that this project adds for parked messages (dead letters and discarded messages)."""
 
 from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.protocol.command_header import CommandHeader

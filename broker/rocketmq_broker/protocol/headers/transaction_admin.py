@@ -1,4 +1,4 @@
-"""Headers of this project's own requests for operators about transactions and manual decisions (AdminRequestCode)."""
+"""Headers of the operators' requests that this project adds for transactions and their decisions (AdminRequestCode)."""
 
 from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.message.times import FOREVER_MS

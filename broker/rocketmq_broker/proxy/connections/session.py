@@ -57,7 +57,7 @@ class Outbox:
         self._unsent.put_nowait(None)
 
     async def get(self) -> bytes | None:
-        """Returns the next command. Call `taken` once it has been sent."""
+        """Returns the next command, or None at the end of the telemetry stream. Call `taken` once the command has been sent."""
         data = await self._unsent.get()
         self._count(-len(data or b""))
         return data
@@ -204,8 +204,8 @@ class ClientSessions:
     def ended_without_termination(self, caller: Caller) -> bool:
         """Returns whether the caller's last session ended with its telemetry. Returns True only once for each session.
 
-        Apache's Rust client closes its telemetry before it calls NotifyClientTermination. Apache's proxy keeps the client's
-        settings for a while.
+        Apache's Rust client closes its telemetry before it calls NotifyClientTermination. This call must succeed
+        nevertheless, as it does with Apache's proxy, which keeps the client's settings for a while.
         """
         session = self._sessions.get(caller.key)
         if session is not None and session.is_over:

@@ -99,7 +99,7 @@ class TelemetryChecks:
         }
 
     def _check(self, connection: Connection, command: RemotingCommand) -> None:
-        """Sends a check-back to the client. The broker repeats a check-back without a response."""
+        """Sends a check-back to the client. The broker repeats a check-back that receives no response."""
         header = command.decode_header(CheckTransactionStateRequestHeader)
         session = self._sessions.at(connection)
         if session is None:

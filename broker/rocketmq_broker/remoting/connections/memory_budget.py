@@ -26,9 +26,9 @@ class Holder(Protocol):
 class MemoryBudget:
     """Limits the total memory of all connections.
 
-    While the budget is exceeded, closes the connection that uses the most memory. A recorded number of bytes may be
-    outdated, because the system sends output without notification. The bytes of all connections are therefore counted
-    again before a connection is closed.
+    While the budget is exceeded, closes the connection that uses the most memory. The recorded numbers of bytes may be
+    outdated, because the operating system sends output without notification. Therefore, counts the bytes of all
+    connections again before it closes a connection.
     """
 
     def __init__(self, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> None:

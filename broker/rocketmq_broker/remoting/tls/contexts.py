@@ -29,7 +29,7 @@ def load_certificate(context: ssl.SSLContext, cert_path: Path | str, key_path: P
         # If no password is passed, OpenSSL prompts for one at the terminal.
         context.load_cert_chain(cert_path, key_path, password=password or "")
     except (ssl.SSLError, ValueError) as error:
-        raise TlsUnusable(f"certificate {cert_path} with key {key_path}: {_reason(error)}") from None
+        raise TlsUnusable(f"cannot load certificate {cert_path} with key {key_path}: {_reason(error)}") from None
 
 
 def load_trusted(context: ssl.SSLContext, path: Path | str) -> None:
@@ -38,7 +38,7 @@ def load_trusted(context: ssl.SSLContext, path: Path | str) -> None:
     try:
         context.load_verify_locations(path)
     except ssl.SSLError as error:
-        raise TlsUnusable(f"trusted certificates {path}: {_reason(error)}") from None
+        raise TlsUnusable(f"cannot load the trusted certificates {path}: {_reason(error)}") from None
 
 
 def _check_readable(path: Path | str) -> None:
@@ -46,7 +46,7 @@ def _check_readable(path: Path | str) -> None:
         with open(path, "rb"):
             pass
     except OSError as error:
-        raise TlsUnusable(f"{path}: {error.strerror}") from None
+        raise TlsUnusable(f"cannot read {path}: {error.strerror}") from None
 
 
 def _reason(error: Exception) -> str:

@@ -129,7 +129,7 @@ class ClientTls:
 
 
 def of_config_file(properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns the settings of a `tls.config.file` that apply. As in RocketMQ, the file cannot enable or disable TLS."""
+    """Returns the `tls.*` settings that a `tls.config.file` may set. As in RocketMQ, the file cannot enable or disable TLS."""
     return {name: value for name, value in properties.items() if name.startswith("tls.") and name not in _NOT_IN_CONFIG_FILE}
 
 

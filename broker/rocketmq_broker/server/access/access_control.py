@@ -102,7 +102,7 @@ class AccessControl:
         self._members.pop(connection, None)
 
     async def follow(self) -> None:
-        """Reloads the account files when they have changed. Checks them every second, until it is cancelled."""
+        """Checks every second whether the account files have changed, and reloads them if so. Runs until cancelled."""
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             async with self._changing:

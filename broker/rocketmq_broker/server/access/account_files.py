@@ -23,7 +23,7 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class AccountFiles:
-    """Reads and replaces the account files. Every method raises OSError."""
+    """Reads and replaces the account files. Every method raises OSError if a file cannot be read or written."""
 
     default_file: Path
     """The file to which new accounts are added."""

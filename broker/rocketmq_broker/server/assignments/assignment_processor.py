@@ -64,7 +64,7 @@ class AssignmentProcessor:
         self._tasks.start("an assignment of queues", self._answer(connection, reply_to, wanted))
 
     def set_mode(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Sets the request mode of a group for a topic, which is pull or pop."""
+        """Sets the request mode (pull or pop) of a group for a topic."""
         self._modes.set(SetMessageRequestModeRequestBody.decode(command.body))
         return encode_response(command, ResponseCode.SUCCESS)
 

@@ -22,7 +22,7 @@ NOT_SERVED: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_M
 
 
 class VipChannel:
-    """Passes all requests except pulls to the dispatcher. The VIP channel and listenPort share one table of clients.
+    """Passes all requests except pulls to the dispatcher, which also handles the requests on listenPort.
 
     Java clients before 4.5 use the VIP channel by default. Apache's dashboard and exporter use it too.
     """

@@ -13,7 +13,10 @@ Counter: TypeAlias = Callable[[bytes, int, int, int], None]
 
 
 class Arrivals:
-    """Calls each listener with topic, queue id and max offset. An exception in one listener does not affect the others."""
+    """Calls each listener with the topic, queue id and maximum offset of a queue with new messages.
+
+    An exception in one listener does not affect the others.
+    """
 
     def __init__(self, *listeners: Listener, counter: Counter) -> None:
         """Stores the listeners. `counter` is called with the arguments of a listener and the number of bytes."""

@@ -120,7 +120,7 @@ class GroupCommit:
     def give_up(self, reason: str) -> None:
         """Stops all writes to the store's files, and fails the pending requests.
 
-        Call it if another broker may be using the files.
+        Call this method if another broker may be using the files.
         """
         self._store.give_up(reason)
         self._flushing_to = None
@@ -271,7 +271,7 @@ class NextSegment:
         self._is_under_way = False
 
     def prepare_if_due(self) -> None:
-        """Creates the next segment on another thread if the log will soon need it. Call it after each write."""
+        """Creates the next segment on another thread if the log will need the segment soon. Call this method after each write."""
         if self._store.written_position < self._from_position or self._is_under_way:
             return
         prepared = self._store.next_segment.to_prepare()

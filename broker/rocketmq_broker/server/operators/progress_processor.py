@@ -136,7 +136,10 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_time_span(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Responds with the time span of a topic's messages, and the group's delay."""
+        """Responds with the time span of the messages in each queue of a topic.
+
+        The response also contains the delay of the group's consumption in each queue.
+        """
         header = command.decode_header(QueryConsumeTimeSpanRequestHeader)
         config = self._topics.existing(header.topic)
         spans = []
@@ -149,7 +152,7 @@ class ProgressProcessor:
     def get_correction_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Responds with the lowest offset in each queue of a topic, over all groups that the request does not exclude.
 
-        For a queue in which the compared group has a lower offset, responds with 2**63 - 1 instead.
+        The offset is 2**63 - 1 for a queue in which the request's compare group has a lower offset.
         """
         header = command.decode_header(QueryCorrectionOffsetHeader)
         left_out = set((header.filter_groups or "").split(","))

@@ -120,7 +120,9 @@ class DeadLetterProcessor:
 
     def _append_retried(self, letter: Record, group: str, retries: int) -> None:
         if not letter.get_property(props.RETRY_TOPIC):
-            raise _refused("the message has no RETRY_TOPIC property: it was sent directly to the dead letter topic")
+            raise _refused(
+                "the message has no RETRY_TOPIC property and cannot be retried: it was sent directly to the dead letter topic"
+            )
         refuse_as_consumer(group)
         settings = self._groups.for_consuming(group)
         if settings.retry_queue_nums <= 0:

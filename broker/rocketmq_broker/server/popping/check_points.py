@@ -113,7 +113,7 @@ class CheckPoints:
         return {offset: found[offset] for offset in sorted(found) if found[offset].check_point.is_ordered}
 
     def confirm(self, position: int) -> None:
-        """Called when entries before the commit log offset `position` are durable."""
+        """Makes changes final whose entries before the commit log offset `position` are durable. `take_back` cannot undo them."""
         while self._unconfirmed and self._unconfirmed[0].end_position <= position:
             self._unconfirmed.popleft()
 
@@ -130,10 +130,10 @@ class CheckPoints:
             self.on_visible(change.queue)
 
     def keep(self) -> None:
-        """Commits the pop log offset at which recovery begins to read, and limits the number of entries to read.
+        """Commits the pop log offset at which recovery starts, and rewrites old entries if recovery would read too many.
 
-        Call it every few seconds. Each call commits the offset that the previous call determined, because the group offsets that
-        replace older entries are on disk by then.
+        Call it every few seconds. A call commits the offset that the previous call determined. Recovery does not need
+        earlier entries, because the group offsets that replace them have been written to disk since then.
         """
         end = self._log.end
         if not end:

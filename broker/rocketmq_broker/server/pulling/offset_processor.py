@@ -86,7 +86,7 @@ class OffsetProcessor:
         return encode_response(command, ResponseCode.SUCCESS, GetMinOffsetResponseHeader(offset=offset))
 
     def search_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the queue offset for a timestamp."""
+        """Responds with the queue offset of the message whose store timestamp is nearest to the requested time."""
         header = command.decode_header(SearchOffsetRequestHeader)
         offset = self._store.offset_by_time(header.topic.encode(), header.queue_id, header.timestamp)
         return encode_response(command, ResponseCode.SUCCESS, SearchOffsetResponseHeader(offset=offset))

@@ -113,10 +113,7 @@ class DelayedDelivery:
         return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), self._max_sleep_s)
 
     def confirm(self, position: int) -> None:
-        """Advances the offsets past the delivered messages that end before the commit log offset `position`.
-
-        These messages are durable.
-        """
+        """Advances the offsets past delivered messages that are durable: those before the commit log offset `position`."""
         while self._delivered and self._delivered[0].end_position <= position:
             delivered = self._delivered.popleft()
             self._offsets.put(delivered.level.queue_id + 1, delivered.offset + 1)

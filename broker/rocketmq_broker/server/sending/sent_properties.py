@@ -115,7 +115,7 @@ class BatchProperties:
         self._pairs = [(name, props.encode({name: value})) for name, value in named.items()]
 
     def of(self, encoded: bytes) -> bytes:
-        """Returns the properties of one message of the batch."""
+        """Returns the message's own properties, and the batch's properties that the message does not have."""
         own = props.remove(without_brokers_own(encoded), (props.CLUSTER,)).removesuffix(b"\x02")
         added = [pair for name, pair in self._pairs if props.find(own, name) is None]
         return b"\x02".join([own, *added] if own else added)

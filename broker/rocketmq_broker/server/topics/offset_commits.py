@@ -21,7 +21,7 @@ MAX_OFFSETS_OF_A_GROUP: Final = 50_000
 
 
 class OffsetCommits:
-    """Commits offsets. The limits apply only to new entries, so changes of existing entries are always accepted."""
+    """Commits offsets. The limits on the number of offsets do not apply to changes of existing offsets."""
 
     def __init__(
         self,
@@ -38,10 +38,11 @@ class OffsetCommits:
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Sets the group's offset in the queue.
 
-        Raises RequestRefused if the topic or queue does not exist, if the group does not exist and cannot be created, or if a
-        limit of offsets is reached.
+        Raises RequestRefused if the topic or queue does not exist, if the group does not exist and cannot be created, or
+        if the maximum number of offsets is reached.
 
-        Like RocketMQ's brokers, this method does not create the settings of a group. The group's first heartbeat creates them.
+        Like RocketMQ's brokers, this method does not create the settings of a group. The group's first heartbeat creates
+        them.
         """
         refuse_offsets(group, topic)
         if self._offsets.get(group, topic, queue_id) is None:

@@ -156,7 +156,7 @@ class Registration:
         )
         answer = await self._client.invoke(address, RequestCode.REGISTER_BROKER, header, encoded.body, timeout_ms=TIMEOUT_MS)
         if answer.code != ResponseCode.SUCCESS:
-            raise RemotingError(f"response code {answer.code}: {answer.remark}")
+            raise RemotingError(f"the name server refused the registration with response code {answer.code}: {answer.remark}")
         if answer.body:
             self._topics.set_order_topics(set(KVTable.decode(answer.body).table))
 

@@ -27,7 +27,7 @@ INITIAL_GROUPS: Final = (
 class SubscriptionGroupTable:
     """The settings of all consumer groups.
 
-    Changes by operators are on disk when the method returns. Call `persist_changes` to save all other changes.
+    `update` and `delete` save their changes to disk. Call `persist_changes` to save all other changes.
     """
 
     def __init__(
@@ -92,14 +92,21 @@ class SubscriptionGroupTable:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def update(self, config: SubscriptionGroupConfig) -> None:
-        """Creates or changes the group for an operator. Raises RequestRefused or OSError."""
+        """Creates or changes the group for an operator. The change is on disk when the method returns.
+
+        Raises RequestRefused if the name is illegal or used by the broker, or if the maximum number of groups is reached.
+        Raises OSError if the change cannot be saved.
+        """
         refuse_as_consumer(config.group_name)
         self._refuse_if_full(config.group_name)
         self._put(config)
         self.persist_changes()
 
     def delete(self, group: str) -> None:
-        """Deletes the group. Raises RequestRefused or OSError."""
+        """Deletes the group. The change is on disk when the method returns.
+
+        Raises RequestRefused if the broker uses the group, and OSError if the change cannot be saved.
+        """
         if topics.is_system_group(group):
             refuse_as_consumer(group)
         if self._groups.remove(group, self._clock()):

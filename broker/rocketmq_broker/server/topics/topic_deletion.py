@@ -25,7 +25,7 @@ class TopicDeletion:
     async def delete(self, topic: bytes) -> None:
         """Deletes the topic's queues and consumer offsets permanently. Raises OSError, StoreUnwritable.
 
-        A message that is sent during the deletion is either deleted too, or becomes the first message of a new topic with this
+        A message that is sent during the deletion is deleted too, or becomes the first message of a new topic with this
         name.
         """
         async with self._file_lock:

@@ -84,7 +84,7 @@ class TopicTable:
         return topic in self.system_topics or topics.is_system_topic(topic)
 
     def existing(self, topic: str) -> TopicConfig:
-        """Returns the topic's settings. Raises RequestRefused if it does not exist."""
+        """Returns the topic's settings. Raises RequestRefused if the topic does not exist."""
         config = self._configs.get(topic)
         if config is None:
             raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please! {FURTHER_DETAILS}")
@@ -93,7 +93,8 @@ class TopicTable:
     def for_sending(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool = False) -> TopicConfig:
         """Returns the settings of a message's topic. Creates a missing topic with the settings of the default topic.
 
-        The settings are on disk when the method returns. Raises RequestRefused, and StoreUnwritable if the disk fails.
+        The settings are on disk when the method returns. Raises RequestRefused if the topic does not exist and cannot be
+        created, or does not accept messages. Raises StoreUnwritable if the disk fails.
         """
         config = self._sendable.get(topic)
         if config is None:
@@ -149,7 +150,11 @@ class TopicTable:
         return self.read_by_others(topics.dead_letter_topic(group), 1)
 
     def update(self, config: TopicConfig) -> None:
-        """Creates or changes the topic for an operator or client. Raises RequestRefused or OSError."""
+        """Creates or changes the topic for an operator or client. The change is on disk when the method returns.
+
+        Raises RequestRefused if the name is illegal or reserved, if the topic's folder conflicts with another topic, or if
+        the maximum number of topics is reached. Raises OSError if the change cannot be saved.
+        """
         refuse_illegal_topic(config.topic_name)
         self._refuse_system_topic(config.topic_name)
         self._refuse_if_full(config.topic_name)
@@ -158,7 +163,10 @@ class TopicTable:
         self.persist_changes()
 
     def delete(self, topic: str) -> None:
-        """Deletes the topic. Raises RequestRefused or OSError."""
+        """Deletes the topic. The change is on disk when the method returns.
+
+        Raises RequestRefused for an illegal name or a system topic, and OSError if the change cannot be saved.
+        """
         refuse_illegal_topic(topic)
         self._refuse_system_topic(topic)
         if self._configs.remove(topic, self._clock()):

@@ -1,7 +1,7 @@
-"""Sends checks to producers, and tracks unanswered checks (RocketMQ's AbstractTransactionalMessageCheckListener).
+"""Sends checks to producers, and tracks checks without a response (AbstractTransactionalMessageCheckListener).
 
-A check asks a producer for the outcome of a transaction. The producer answers with an ordinary END_TRANSACTION request. A check
-is counted when it is sent.
+A check requests the outcome of a transaction from a producer. The producer responds with an ordinary
+END_TRANSACTION request. A check is counted when it is sent.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class CheckRequests:
         self._messages.counts.checks_sent += 1
 
     def repeat_unanswered(self, now_ms: int, limit: int) -> None:
-        """Repeats at most `limit` checks whose answers may be lost.
+        """Repeats at most `limit` checks whose responses may be lost.
 
-        Prefers other producers of the group to the one that has not answered. A repeated check is counted only once and keeps its
-        number.
+        Prefers other producers of the group to the producer that has not responded. A repeated check is counted only once
+        and keeps its number.
         """
         for owing, commit_log_offset in self._checks_in_flight.take_repetitions(now_ms, limit):
             transaction = self._messages.table.find(commit_log_offset)
@@ -111,7 +111,10 @@ class CheckRequests:
         number: int,
         now_ms: int,
     ) -> Connection | None:
-        """Sends check number `number` to the first connection that accepts it. Returns that connection, or None if all fail."""
+        """Sends check number `number` to the first connection that accepts it.
+
+        Returns this connection, or None if no connection accepts the check.
+        """
         header = _header(transaction, half, self._store_host)
         body = check_message(half, transaction, number)
         for connection in in_turn:
@@ -128,7 +131,7 @@ class CheckRequests:
         return self._checks_in_flight.next_repetition_ms()
 
     def notice_time(self, now_ms: int) -> None:
-        """Marks checks as overdue if their time limit has passed without an answer."""
+        """Marks checks as overdue if their time limit has passed without a response."""
         self._checks_in_flight.notice_time(now_ms)
 
     def unanswered_about(self, transaction: PendingTransaction) -> int:
@@ -146,7 +149,8 @@ class CheckRequests:
     def _in_turn(self, able: list[Connection], born_host: bytes) -> list[Connection]:
         """Returns the producers in order of preference: the half message's sender, producers on its machine, all others.
 
-        Producers of equal rank take turns. Producers that did not answer a check in time, and have not answered since, come last.
+        Producers of equal rank take turns. Producers that did not respond to a check in time, and have sent no response
+        since, come last.
         """
         self._turn += 1
         start = self._turn % len(able)

@@ -1,4 +1,4 @@
-"""Handles END_TRANSACTION: producers' decisions, and their answers to checks (RocketMQ's EndTransactionProcessor)."""
+"""Handles END_TRANSACTION: producers' decisions, and their responses to checks (RocketMQ's EndTransactionProcessor)."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class EndTransactionProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of END_TRANSACTION requests. Producers send them to commit or roll back, and to answer check-backs."""
+        """The handler of END_TRANSACTION requests. Producers send them to commit or roll back, and to respond to check-backs."""
         return {RequestCode.END_TRANSACTION: self.end_transaction}
 
     def end_transaction(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Applies a producer's decision, or its answer to a check."""
+        """Applies a producer's decision, or its response to a check."""
         header = command.decode_header(EndTransactionRequestHeader)
         if header.from_transaction_check:
             offset, answer = header.commit_log_offset, header.commit_or_rollback

@@ -66,7 +66,7 @@ def decided_info(found: FoundDecided) -> TransactionInfo:
 def decided_now_info(
     transaction: PendingTransaction, state: State, transaction_id: str | None, reason: str, now_ms: int
 ) -> TransactionInfo:
-    """Returns the info of a transaction that an operator has just decided."""
+    """Returns the TransactionInfo of a transaction that an operator has just decided."""
     return TransactionInfo(
         state.value,
         transaction.commit_log_offset,

@@ -34,7 +34,7 @@ def recover_transactions(
 ) -> TransactionalMessages:
     """Finds the pending transactions, and appends op messages that are missing because of a crash.
 
-    If it appended any, `appended_position` of the result is not 0, and the caller must write the store.
+    If op messages were appended, `appended_position` of the result is not 0, and the caller must write the store.
     """
     found = _read_queues(store, consumer_offsets, policy, now_ms, check_counts or {})
     bridge = TransactionBridge(store)
@@ -115,9 +115,9 @@ def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_off
 
 
 def _is_behind_damage(store: MessageStore, commit_log_offset: int) -> bool:
-    """Returns True if the record before `commit_log_offset` is damaged.
+    """Returns True if the record before `commit_log_offset`, the offset of an op message, is damaged.
 
-    A committed message is stored directly before its op message.
+    The damaged record may be the committed message, which is stored directly before its op message.
     """
     begins_segment = commit_log_offset % store.config.commit_log_segment_size == 0
     slack = store.config.commit_log_segment_size if begins_segment else 0  # a blank record may be between them

@@ -193,7 +193,7 @@ class TransactionalMessages:
         self.table.confirm(position)
 
     def take_back(self, position: int) -> None:
-        """Undoes the state changes whose records are lost, which are those at or after the commit log offset `position`."""
+        """Undoes the state changes whose records, at or after the commit log offset `position`, are lost."""
         self.counts.take_backs += 1
         self._recent.clear()
         self._resumed = {resumed: end for resumed, end in self._resumed.items() if end <= position}

@@ -186,7 +186,10 @@ class Index:
                         return
 
     def begin_rounds(self) -> None:
-        """Cancels a round that was interrupted between `write` and `mark_synced`. Adds all waiting records. Raises OSError."""
+        """Cancels a round of writes that was interrupted between `write` and `mark_synced`.
+
+        Adds all waiting records to the index files. Raises OSError.
+        """
         self._is_frozen = False
         while self._waiting:
             self._apply()

@@ -224,7 +224,10 @@ class IndexFile:
             self._slots_written = self.header
 
     def repair(self) -> int:
-        """Makes each slot that points past the header's count point to an older entry. Returns the number of corrected slots."""
+        """Corrects slots that point beyond the entries that the header counts, so that they point to older entries.
+
+        Returns the number of corrected slots.
+        """
         slots = self._loaded_slots()
         count = self.header.entry_count
         corrected = 0

@@ -119,7 +119,7 @@ def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queu
 
 
 def resembles_record(head: bytes, size: int, commit_log_offset: int) -> bool:
-    """Returns whether at least two of size, magic code and position match. One of them may be damaged."""
+    """Returns whether at least two of size, magic code and position match, because the third field may be damaged."""
     if len(head) < HEAD.size:
         return False
     found_size, magic, _, _, _, _, physical_offset, _ = HEAD.unpack_from(head)

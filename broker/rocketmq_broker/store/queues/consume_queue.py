@@ -91,7 +91,7 @@ class ConsumeQueue:
         self.max_commit_log_offset = last.commit_log_offset + last.size
 
     def repair(self, queue_offset: int, unit: Unit, *, may_write: bool) -> None:
-        """Replaces a damaged unit with the correct one."""
+        """Replaces a damaged unit with the correct one. The unit stays in memory if `may_write` is False or the write fails."""
         self.files.replace(queue_offset, UNIT.pack(*unit), may_write=may_write)
         if queue_offset == self.max_offset - 1:
             self.max_commit_log_offset = unit.commit_log_offset + unit.size

@@ -72,7 +72,10 @@ class UnitFiles:
             self._written_offset += len(part) // UNIT_SIZE
 
     def replace(self, queue_offset: int, unit: bytes, *, may_write: bool) -> None:
-        """Replaces a unit. Keeps the last `MAX_REFUSED_UNITS` units that the disk refuses in memory."""
+        """Replaces a unit. Keeps it in memory if `may_write` is False or the file cannot be written.
+
+        At most `MAX_REFUSED_UNITS` replaced units are kept in memory; the oldest are dropped.
+        """
         at = (queue_offset - self._written_offset) * UNIT_SIZE
         if at >= 0:
             self._tail[at : at + UNIT_SIZE] = unit

@@ -1,4 +1,4 @@
-"""The next offset to deliver of each delay level, in delayOffset.json (RocketMQ's ScheduleMessageService)."""
+"""The offset of the next message to deliver in each delay level, in delayOffset.json (ScheduleMessageService)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 
 
 class DelayOffsets:
-    """The next offset to deliver of each delay level, where the first level is 1. `persist` writes changes to the file."""
+    """The offset of the next message to deliver in each delay level. The first level is 1.
+
+    `persist` writes changes to the file.
+    """
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Creates an empty table. Call `load` to read the file."""
@@ -31,11 +34,11 @@ class DelayOffsets:
         self._file.write({"offsetTable": dict(sorted(self._table.items()))})
 
     def get(self, level: int) -> int | None:
-        """Returns the next offset to deliver of a delay level, or None if the level has no offset yet."""
+        """Returns the offset of the level's next message to deliver, or None if the level has no offset yet."""
         return self._table.get(level)
 
     def put(self, level: int, offset: int) -> None:
-        """Sets the next offset to deliver of a delay level."""
+        """Sets the offset of the level's next message to deliver."""
         self._table[level] = offset
 
 

@@ -1,10 +1,11 @@
-"""Checkpoints, which make consume queues and index durable so that the next recovery has little to do.
+"""Checkpoints, which make consume queues and index durable, so that the next recovery is short.
 
-A round has these steps, in this order: `begin`, all steps of `write_queues`, a sync of the yielded paths, `write_index`, a sync
-of the returned paths, and `finish`. Only the syncs block on the disk.
+A round has these steps, in this order: `begin`, all steps of `write_queues`, a sync of the yielded paths,
+`write_index`, a sync of the returned paths, and `finish`. Only the syncs block on the disk.
 
-After a failed sync, the kernel may drop the written data and report success for the next sync. Therefore no state is saved
-after a failed sync. The next start continues from the last saved state, and completes queues and index from the commit log.
+After a failed sync, the kernel may drop the written data and report success for the next sync. Therefore no state
+is saved after a failed sync. The next start continues from the last saved state, and completes queues and index
+from the commit log.
 """
 
 from __future__ import annotations

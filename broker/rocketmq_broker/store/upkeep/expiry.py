@@ -34,10 +34,10 @@ class Expiry:
         self._writability = writability
 
     def expire(self, now_ms: int, needed_from: int | None = None, *, at_any_hour: bool = False) -> Expired:
-        """Drops expired commit log segments. Accepts or refuses messages depending on the used disk space. Raises OSError.
+        """Checks the disk like `check_disk`, and drops expired commit log segments. Raises OSError.
 
-        Call it every few seconds. Keeps the segment that contains `needed_from`, and later segments. Afterwards, call `trim`, and
-        then delete the files that both methods returned.
+        Call it every few seconds. Keeps the segment that contains `needed_from`, and later segments. Afterwards, call
+        `trim`, and then delete the files that both methods returned.
         """
         self._writability.refuse_if_given_up()
         ratio = self.check_disk()
@@ -57,12 +57,18 @@ class Expiry:
         yield Trimmed(self._index.forget_before(self._log.min_offset), 0)
 
     def check_disk(self) -> float:
-        """Accepts or refuses messages depending on the used ratio of the disk. Returns the ratio, 0 to 1. Raises OSError."""
+        """Makes the store refuse messages if the disk is too full, and accept them otherwise.
+
+        Returns the ratio of used space, 0 to 1. Raises OSError.
+        """
         ratio = self.disk_used_ratio()
         self._writability.note_disk(ratio, self._config.disk_full_ratio)
         return ratio
 
     def disk_used_ratio(self) -> float:
-        """Returns the used ratio of the store's disk, 0 to 1. If the commit log has its own disk, returns the higher ratio."""
+        """Returns the ratio of used space on the store's disk, 0 to 1.
+
+        If the commit log has its own disk, returns the higher of the two ratios.
+        """
         directories = filter(self._files.is_directory, (self._config.root, self._config.commit_log_directory))
         return max(map(self._files.used_ratio, directories), default=0.0)

@@ -128,7 +128,7 @@ class LikeApache:
     def on_half_message(self, group: str, key: str | None, encoded_properties: bytes) -> bytes:
         """Returns the properties to store with a half message.
 
-        From now on, checks are counted for the message's group even while no producer is online.
+        After this call, checks are counted for the message's group even while no producer is online.
         """
         if group not in self._groups:
             self._groups[group] = None
@@ -142,7 +142,7 @@ class LikeApache:
         return with_check_interval(self._check_interval_s, encoded_properties)
 
     def accepts_decision(self, header: EndTransactionRequestHeader, key: str) -> bool:
-        """Returns whether to pass the decision to the broker. Handles decisions about second copies itself."""
+        """Returns whether to pass the decision to the broker. Returns False if this method has handled the decision itself."""
         is_decision = header.commit_or_rollback != sysflag.TRANSACTION_NOT_TYPE
         if header.from_transaction_check:
             if self._copies.is_asked(key):
@@ -175,7 +175,7 @@ class LikeApache:
     # check-backs
 
     def on_check(self, peer: str, header: CheckTransactionStateRequestHeader, key: str) -> bool:
-        """Counts a check-back to the producer at `peer`. Returns False if the message is immune, so that it is not sent."""
+        """Counts a check-back to the producer at `peer`. Returns False if it must not be sent, because the message is immune."""
         if self._copies.is_asked(key):
             return True
         self._checks[key] += 1

@@ -84,7 +84,7 @@ class SecondCopies:
         return key in self._copies and self._copies[key].is_asked
 
     def settle(self, key: str, commit_or_rollback: int) -> None:
-        """Handles a producer's answer to a check-back for the copy. After UNKNOWN the copy is checked again."""
+        """Handles a producer's response to a check-back for the copy. After UNKNOWN, the copy is checked again."""
         if commit_or_rollback == sysflag.TRANSACTION_NOT_TYPE:
             return
         header = self._copies[key].header
@@ -93,7 +93,7 @@ class SecondCopies:
             self.deliver_again(key, header.commit_log_offset)
 
     def deliver_again(self, key: str, commit_log_offset: int) -> None:
-        """Delivers a half message's original message again. Does nothing if the half message has expired."""
+        """Delivers the message of a half message again. Does nothing if the half message has expired."""
         half = self._inspection.half_message(commit_log_offset)
         if half is None:
             return

@@ -16,7 +16,7 @@ from rocketmq_broker.remoting.connections.connection import Connection, RequestH
 
 
 class UnknownProducer:
-    """The connection of a producer that answers UNKNOWN to each check-back."""
+    """The connection of a producer that responds to each check-back with UNKNOWN."""
 
     def __init__(self, broker: Callable[[], RequestHandler]) -> None:
         """Creates a producer. `broker` returns the running broker."""
@@ -32,15 +32,15 @@ class UnknownProducer:
         send_as(cast(Connection, self), self._broker(), code, header, body)
 
     def invoke_oneway(self, code: int, header: CheckTransactionStateRequestHeader, body: bytes) -> None:
-        """Answers a check-back with UNKNOWN."""
+        """Responds to a check-back with UNKNOWN. Ignores other requests."""
         if code == RequestCode.CHECK_TRANSACTION_STATE:
             asyncio.get_running_loop().call_soon(self.ask, RequestCode.END_TRANSACTION, unknown_answer(header))
 
     def send(self, frame: bytes) -> None:
-        """Ignores the answer."""
+        """Ignores the response."""
 
     def send_at_once(self, frames: list[bytes]) -> None:
-        """Ignores the answers."""
+        """Ignores the responses."""
 
     def postpone(self, requests: list[RemotingCommand]) -> None:
         """Ignores the requests."""
@@ -58,7 +58,7 @@ def send_as(
 
 
 def unknown_answer(check: CheckTransactionStateRequestHeader) -> EndTransactionRequestHeader:
-    """Returns the answer UNKNOWN to a check-back."""
+    """Returns the header of the response UNKNOWN to a check-back."""
     return EndTransactionRequestHeader(
         producer_group="",
         tran_state_table_offset=check.tran_state_table_offset,

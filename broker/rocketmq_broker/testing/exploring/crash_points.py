@@ -53,22 +53,22 @@ class CrashPoints:
             raise Killed
 
     def called(self, process: SimulatedProcess, error: BaseException) -> None:
-        """Raises `error` if the plan contains a failure of this call."""
+        """Raises `error` if the plan makes this call fail."""
         self.has_calls = True
         if _counted(self._failures.get(process.name, [])):
             self.errors.append(error)
             raise error
 
     async def arm_death(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Arms the death of a program at a crash point (`rocketmq_broker.testing.simulation.faults.Effect`)."""
+        """Arms a fault that kills a program at a crash point (`rocketmq_broker.testing.simulation.faults.Effect`)."""
         self._deaths.setdefault(fault.where, []).append(_death(faults, fault, "dies at a crash point"))
 
     async def arm_decision(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Arms the death of a program before it sends a decision."""
+        """Arms a fault that kills a program before it sends a decision."""
         self._decisions.setdefault(fault.where, []).append(_death(faults, fault, "dies before it sends its decision"))
 
     async def arm_failure(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Arms the failure of a program's call."""
+        """Arms a fault that makes a program's call fail."""
 
         def fail() -> None:
             faults.has_fired(fault)

@@ -29,7 +29,7 @@ _MARK_OF_DECISION: Final = f'"code":{RequestCode.END_TRANSACTION.value},'.encode
 
 
 class DecisionWatch:
-    """Checks the decisions that programs send to the broker, including lost ones. Reports each violation once."""
+    """Checks the decisions that programs send to the broker, including decisions that are lost. Reports each violation once."""
 
     def __init__(
         self, names: Mapping[str, str], on_decision: Callable[[str], object], on_broken: Callable[[RuleBroken], object]

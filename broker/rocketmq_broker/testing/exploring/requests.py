@@ -13,8 +13,8 @@ from rocketmq_broker.testing.simulation.process import SimulatedProcess
 class CustomerRequests:
     """Yields the numbers of requests to programs. Functions iterate with `for`, coroutine functions with `async for`.
 
-    The loop never ends: the program waits in it for its next request. If a program dies, its current request is lost, like the
-    request of a customer who receives no response.
+    The loop never ends: the program waits in it for its next request. If a program is killed, its current request is
+    lost, like the request of a customer who receives no response.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

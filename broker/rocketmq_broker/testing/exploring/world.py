@@ -49,9 +49,9 @@ class ExploredWorld:
     def run(self, *, requests: int = 5, until: Callable[[], object] | None = None, **programs: UserProgram) -> None:
         """Runs the programs with requests and faults. Returns when all transactions are decided and all messages consumed.
 
-        Each program is named by its keyword, has its own machine, and is restarted after each death. State outside the program's
-        function survives. The clients of a program keep running after its function has returned. Customers send `requests`
-        requests. `until` is a further condition for the end.
+        Each program is named by its keyword, has its own machine, and is restarted each time it is killed. State outside the
+        program's function survives. The clients of a program keep running after its function has returned. Customers send
+        `requests` requests. `until` is a further condition for the end.
 
         Raises UnusableTest, and the AssertionErrors ProgramFailed, RuleBroken and NeverSettled.
         """
@@ -77,18 +77,18 @@ class ExploredWorld:
         return self._play.requests
 
     def crash_point(self) -> None:
-        """Marks a point where the program may die, such as between sending a message and a database commit."""
+        """Marks a point where the program may be killed, such as between sending a message and a database commit."""
         self._points.passed(process_of_caller())
 
     def may_fail(self, error: BaseException | type[BaseException] = OSError) -> None:
         """Raises the error if the plan requires it.
 
-        Call this method before a database commit to simulate a refusal, or after a commit to simulate a lost answer.
+        Call this method before a database commit to simulate a refusal, or after a commit to simulate a lost response.
         """
         self._points.called(process_of_caller(), error("a fault of the world") if isinstance(error, type) else error)
 
     def closed_at_death(self, resource: C) -> C:
-        """Closes the resource when the program dies, so that a database connection rolls back as in reality.
+        """Closes the resource when the program is killed, so that a database connection rolls back as in reality.
 
         Returns the resource.
         """

@@ -1,1 +1,1 @@
-"""Event loops that need no sockets, and what a loop may skip while nothing happens."""
+"""Event loops that need no sockets, and a function that skips their idle periods."""

@@ -1,12 +1,13 @@
 """Skips long idle periods, in which only maintenance timers of an idle broker and its clients would fire.
 
-After a skip, maintenance continues at the same minutes of the hour as before. Timers that renew registrations fire first: the
-broker registers, clients send heartbeats, held pulls are answered, locks are renewed. The checks for silent clients and brokers
-fire later. Statistics are sampled at each of their times within the skipped period, as far back as they are kept.
+After a skip, maintenance continues at the same minutes of the hour as before. Timers that renew registrations fire
+first: the broker registers, clients send heartbeats and renew locks, and pending pulls receive responses. The checks
+for silent clients and brokers fire later. Statistics are sampled at each of their times within the skipped period, as
+far back as they are kept.
 
-A skip ends before any timer that is not listed here as maintenance, such as a timer of the test, and before the expiry of files.
-No time is skipped while a thread works. A maintenance timer that is missing from the list makes tests slower, but never changes
-results.
+A skip ends before any timer that is not listed here as maintenance, such as a timer of the test, and before the
+expiry of files. No time is skipped while a thread works. A maintenance timer that is missing from the list makes
+tests slower, but never changes results.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""An event loop without sockets, threads and signals, for a Python that runs in a web page (Pyodide).
+"""An event loop without sockets, threads and signals, for a Python interpreter in a web page (Pyodide).
 
-`VirtualTime.adopt` makes it use a test's clock. All connections are those of the test's network in memory.
+`VirtualTime.adopt` makes the loop use a test's clock. All connections are in the test's in-memory network.
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from __future__ import annotations
 import asyncio
 import selectors
 from asyncio import events, tasks
-from collections.abc import Coroutine
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 from rocketmq_broker.testing.virtual_time import NothingHappens
@@ -22,9 +25,10 @@ class PageLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         """Creates a loop, which is not running."""
         super().__init__(_NoFiles())
+        self._outside: deque[Callable[[], None]] = deque()
 
     def complete(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine and returns its result, also if the caller's thread runs another event loop, as a page's does."""
+        """Runs a coroutine and returns its result, even if another event loop runs in the caller's thread, as in a web page."""
         outer = events._get_running_loop()
         task = None if outer is None else asyncio.current_task(outer)
         # Since CPython 3.14 a thread has one current task, not one for each of its loops.
@@ -32,11 +36,29 @@ class PageLoop(asyncio.SelectorEventLoop):
             tasks._leave_task(outer, task)
         events._set_running_loop(None)
         try:
-            return self.run_until_complete(work)
+            return self._result(self.create_task(work))
         finally:
             events._set_running_loop(outer)
             if outer is not None and task is not None:
                 tasks._enter_task(outer, task)
+
+    def call_outside(self, function: Callable[[], T]) -> asyncio.Future[T]:
+        """Calls a function between two turns of the loop, where it may call `complete`. Returns a future of its result.
+
+        Elsewhere a thread would call a function that waits for the loop. A page has none, so `complete` calls it.
+        """
+        result: asyncio.Future[T] = self.create_future()
+        self._outside.append(partial(copy_context().run, _set_result, result, function))
+        self.stop()
+        return result
+
+    def _result(self, task: asyncio.Task[T]) -> T:
+        task.add_done_callback(lambda done: self.stop())
+        while not task.done():
+            self.run_forever()
+            while self._outside:
+                self._outside.popleft()()
+        return task.result()
 
     # A loop has a pair of sockets by which other threads wake it. A page has neither.
 
@@ -45,11 +67,24 @@ class PageLoop(asyncio.SelectorEventLoop):
     def _write_to_self(self) -> None: ...
 
 
+def _set_result(result: asyncio.Future[T], function: Callable[[], T]) -> None:
+    if result.cancelled():
+        return
+    try:
+        found = function()
+    except BaseException as error:  # also what ends a process, as in a task
+        if not result.cancelled():
+            result.set_exception(error)
+    else:
+        if not result.cancelled():
+            result.set_result(found)
+
+
 class _NoFiles(selectors.BaseSelector):
     """A selector without files."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Returns nothing. Raises NothingHappens if the loop would wait forever, because a page would freeze."""
+        """Returns an empty list. Raises NothingHappens if the loop would wait forever, because the page would freeze."""
         if timeout is None:
             raise NothingHappens("nothing can happen: the loop has no timers, and a page has no sockets")
         return []

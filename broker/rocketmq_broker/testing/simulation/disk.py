@@ -79,7 +79,7 @@ class SimulatedDisk:
         return files
 
     def new_flushing(self, files: ProcessFiles) -> NewFlushing:
-        """Returns a factory of flushers for this process, which flush after a random delay."""
+        """Returns a factory of flushers for this process. Each flush ends after a random delay."""
 
         def flushing(on_answer: Callable[[int], None], on_unavailable: object, make_room: object) -> Flushing:
             return DelayedFlush(files, on_answer, self._next_flush_s)
@@ -152,18 +152,18 @@ class SimulatedDisk:
     def die_after(self, operations: int, on_death: Callable[[], object]) -> None:
         """Kills a process before, during or after one of its next operations that change or sync a file.
 
-        `operations` is the number of that operation; 1 is the next one. `on_death` is called, and `Killed` is raised so that the
-        code that requested the operation does not continue. Each call counts separately. If two deaths are due at the same
-        operation, the second occurs at the next one.
+        `operations` is the number of that operation; 1 is the next one. At the kill `on_death` is called, and `Killed` is
+        raised so that the code that requested the operation does not continue. Each call counts separately. If two kills
+        are due at the same operation, the second occurs at the next operation.
         """
         self._deaths_due.append(_DeathDue(operations, on_death))
 
     def live(self) -> None:
-        """Cancels all deaths planned by `die_after`."""
+        """Cancels all kills planned by `die_after`."""
         self._deaths_due.clear()
 
     def mend(self) -> None:
-        """Cancels all deaths planned by `die_after`, and all failures of writes and syncs."""
+        """Cancels all kills planned by `die_after`, and all failures of writes and syncs."""
         self.live()
         self._writes_to_fail = self._syncs_to_fail = 0
 
@@ -180,7 +180,7 @@ class SimulatedDisk:
     def do(
         self, files: ProcessFiles, what: str, parts: tuple[str | int | bytes, ...], operation: Callable[..., None], *given: Any
     ) -> None:
-        """Executes one operation. Kills the process before, during or after it if a death is due. Raises OSError, Killed."""
+        """Executes one operation. If a kill is due, kills the process before, during or after it. Raises OSError, Killed."""
         self._history.mix(self.name, what, *parts)
         if not self._deaths_due or (death := self._death_at_this_operation()) is None:
             operation(*given)
@@ -200,7 +200,7 @@ class SimulatedDisk:
         raise Killed
 
     def _death_at_this_operation(self) -> _DeathDue | None:
-        """Counts an operation for each planned death. Removes and returns the first due death, or returns None."""
+        """Counts an operation for each planned kill. Removes and returns the first kill that is due, or returns None."""
         for death in self._deaths_due:
             death.operations_left -= 1
         due = next((death for death in self._deaths_due if death.operations_left <= 0), None)
@@ -259,7 +259,7 @@ class SimulatedDisk:
 class ProcessFiles(Disk):
     """The file system of one process (`rocketmq_broker.store.files.FileSystem`).
 
-    After the process has died, all methods except `close` raise Killed.
+    After the process has ended, all methods except `close` raise Killed.
     """
 
     def __init__(self, disk: SimulatedDisk, memory: MemoryFiles) -> None:
@@ -288,7 +288,7 @@ class ProcessFiles(Disk):
         return file
 
     def close(self, file: int) -> None:
-        """Closes the file. Does nothing in a dead process, whose files are closed."""
+        """Closes the file. Does nothing after the process has ended, because its files are already closed."""
         if self._names.pop(file, None) is not None:
             self._memory.close(file)
 
@@ -363,7 +363,7 @@ class DelayedFlush:
     """Flushes files of a process after a delay in the world's time (`rocketmq_broker.server.durability.flusher.Flushing`)."""
 
     def __init__(self, files: ProcessFiles, on_answer: Callable[[int], None], delay_s: Callable[[], float]) -> None:
-        """Creates a flusher. `on_answer` receives 0 or an errno. `delay_s` returns the duration of the next flush in seconds."""
+        """Creates a flusher. `on_answer` is called with 0 or an errno. `delay_s` returns the duration of the next flush."""
         self._files = files
         self._on_answer = on_answer
         self._delay_s = delay_s
@@ -385,7 +385,7 @@ class DelayedFlush:
         self._due = asyncio.get_running_loop().call_later(self._delay_s(), self._end, begun, error)
 
     def stop(self) -> None:
-        """Drops a pending answer."""
+        """Cancels the flush in progress, so that `on_answer` is not called."""
         if self._due is not None:
             self._due.cancel()
 

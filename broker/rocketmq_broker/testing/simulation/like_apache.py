@@ -1,4 +1,4 @@
-"""Makes a broker of a simulated world behave like Apache's (see `RocketMQ.as_apache`), across its restarts."""
+"""Makes a broker of a simulated world behave like Apache's, even after restarts (see `RocketMQ.as_apache`)."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ class LikeApacheInterceptors:
         )
 
     def _now_s(self) -> float:
-        """Returns the elapsed seconds. While a process starts, returns the seconds at the last death instead.
+        """Returns the elapsed seconds. While a process starts, returns the time at which the previous process ended.
 
-        No op batch is written between the death and the start.
+        No op batch is written between the end of a process and the start of the next one.
         """
         return self._elapsed_s() if self._died_s is None else self._died_s
 

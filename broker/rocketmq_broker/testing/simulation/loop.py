@@ -25,9 +25,9 @@ class Owner(Protocol):
     """False while the process is stopped, and after its death."""
 
     def keep(self, handle: asyncio.Handle) -> None:
-        """Receives a callback that became due while the process is stopped or dead.
+        """Receives a callback that became due while the process is stopped or after it has ended.
 
-        A stopped process runs the callback when it continues. A dead process never runs it.
+        A stopped process runs the callback when it continues. A process that has ended never runs it.
         """
 
     def start_thread(self, function: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:

@@ -1,4 +1,4 @@
-"""A process of the simulated operating system, with its threads, clocks and death."""
+"""A process of the simulated operating system, with its threads and clocks, from its start to its end."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class WallClock:
 
 
 class SimulatedProcess:
-    """A process from its start to its death. Each restart creates a new object."""
+    """One run of a program, from its start until it is killed. Each restart creates a new object."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class SimulatedProcess:
     # end
 
     def on_death(self, callback: Callable[[], object]) -> None:
-        """Adds a callback that is called when the process dies, to end its connections, files and sessions."""
+        """Adds a callback that is called when the process is killed, to end its connections, files and sessions."""
         self._at_death.append(callback)
 
     def kill(self) -> None:
@@ -220,7 +220,7 @@ class SimulatedProcess:
 
     @property
     def has_missed_work(self) -> bool:
-        """Whether callbacks were due while the process was stopped."""
+        """True if callbacks were due while the process was stopped."""
         return bool(self._kept)
 
     def thaw(self) -> None:
@@ -237,5 +237,5 @@ class SimulatedProcess:
         self.threads.clear()
 
     def keep(self, handle: asyncio.Handle) -> None:
-        """Keeps a callback that is due while the process is stopped or dead."""
+        """Keeps a callback that is due while the process is stopped or after it has ended."""
         (self._kept if self.is_alive else self._remains).append(handle)

@@ -79,7 +79,7 @@ class BrokerProgram(Program):
 
     @property
     def inspection(self) -> Inspection:
-        """The inspection of the running broker."""
+        """An Inspection that reads the state of the running broker."""
         assert self._handler is not None, f"{self.name} has never started"
         return Inspection(self._handler, self.name)
 

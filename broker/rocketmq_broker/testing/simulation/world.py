@@ -31,7 +31,7 @@ Begin = Callable[[SimulatedProcess], Coroutine[Any, Any, Any]]
 
 
 class SimulatedMachine:
-    """A machine with a clock, a disk and an address. It outlives its processes."""
+    """A machine with a clock, a disk and an address, which it keeps when its processes end."""
 
     def __init__(self, world: SimulatedWorld, name: str, address: str) -> None:
         """Creates a machine. Tests call `SimulatedWorld.machine` instead."""
@@ -42,7 +42,7 @@ class SimulatedMachine:
 
 
 class Program:
-    """A program that is restarted after each death, like a supervised process."""
+    """A program that is restarted whenever its process ends, like a supervised process."""
 
     def __init__(self, world: SimulatedWorld, name: str, machine: SimulatedMachine, begin: Begin) -> None:
         """Creates a program that is not started. Tests call `SimulatedWorld.program` instead."""
@@ -128,7 +128,7 @@ class SimulatedWorld:
         return stream(self.seed, *names)
 
     def later(self, seconds: float, callback: Callable[[], object]) -> None:
-        """Calls `callback` after `seconds`, even if the calling process dies."""
+        """Calls `callback` after `seconds`, even if the calling process has ended."""
         self.loop.call_later(seconds, callback, context=self._context.copy())
 
     @property

@@ -20,7 +20,7 @@ RESUMED_FROM: Final = "RESUMED_FROM"
 
 
 class HalfMessage:
-    """The record of a half message, or of a committed or discarded message made from one. Decodes properties only when needed."""
+    """A half message, or the committed or discarded message made from it. Decodes properties only when needed."""
 
     __slots__ = (
         "_texts", "body", "body_crc", "born_host", "born_timestamp", "commit_log_offset", "flag", "prepared_transaction_offset",

@@ -1,6 +1,6 @@
 """The differences between the tables of orders and credits.
 
-The module computes the differences in the benchmark's data, and those in our reconciliation's findings.
+Computes the expected differences of the benchmark's data, and the differences that our reconciliation has found.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class WatchedOffsets:
 
 
 class WireWatch:
-    """Checks each frame once, when it is sent. Frames that are lost later are checked too."""
+    """Checks each frame once, when it is sent. Frames that are dropped later are checked too."""
 
     def __init__(
         self,
@@ -276,6 +276,6 @@ class WireWatch:
 
 
 def _names(encoded: bytes) -> tuple[str, ...]:
-    """Returns the unique key and the other keys of a message. Returns nothing if the message has no unique key."""
+    """Returns the unique key and the other keys of a message. Returns an empty tuple if there is no unique key."""
     unique_key = properties.find(encoded, properties.UNIQUE_KEY)
     return () if unique_key is None else (unique_key, *(properties.find(encoded, properties.KEYS) or "").split())

@@ -32,7 +32,7 @@ def rocketmq_settings() -> Mapping[str, object]:
 
 @pytest.fixture
 def troubled(rocketmq: SyncRocketMQ, visitor: Visitor) -> SyncRocketMQ:
-    """Returns a broker with messages in all states that need an operator, and one dead letter treated in each way."""
+    """Returns a broker with messages in all states that need an operator, and with messages that an operator has handled."""
     for number in range(3):
         producer = rocketmq.transaction_producer("losers", Shop(UNKNOWN, UNKNOWN))
         producer.send_message_in_transaction(Message.of("orders", b"lost", keys=[f"lost-{number}"]))

@@ -1,4 +1,4 @@
-"""The page's modules import nothing that Pyodide cannot have, or that would make the page larger for nothing."""
+"""Tests that the page's modules import nothing that Pyodide lacks or that would enlarge the page needlessly."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Sessions of the page in CPython: each round with its bytes, each button, and the calls of the worker."""
+"""Tests sessions of the page in CPython: the bytes of each round, each button, and the calls from the page's worker."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from demo.play.entry import Page
 from demo.play.rounds import ROUNDS, Round
 from demo.play.session import PlaySession
 from demo.play.words import CannotPress
+from rocketmq_broker.admin.replay import HISTORIES
 
 SEED = 7
 CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -34,12 +35,14 @@ def page() -> Iterator[Page]:
 
 
 def require_chinese(session: PlaySession) -> None:
-    """Each event of the session also has a Chinese sentence. What the order service answers stays English."""
+    """Asserts that each event of the session also has a Chinese sentence. Responses of the order service stay in English."""
     assert all(
         CHINESE.search(event["text"] + event["who"]) or event["who"] == "Broker" for event in session.state("zh")["events"]
     )
     in_english = [text for text in texts(session) if not text.endswith(("COMMIT", "ROLLBACK"))]
     assert not set(in_english) & {event["text"] for event in session.state("zh")["events"]}
+    labels = re.findall(r'class="label"[^>]*>([^<]+)<', session.state("zh")["diagram"])
+    assert [label for label in labels if not CHINESE.search(label) and not label.isupper()] == []
 
 
 def texts(session: PlaySession) -> list[str]:
@@ -183,7 +186,7 @@ def test_each_button_is_listed_in_both_languages_and_some_can_be_pressed(session
     [
         ("dance", {}, "unknown button dance"),
         ("place", {"colour": "red"}, "place has no argument colour"),
-        ("place", {"amount": "25.99"}, "amount must be like 2599, not '25.99'"),
+        ("place", {"amount": "25.99"}, "amount must have the type of 2599, not be '25.99'"),
         ("restart", {}, "restart cannot be pressed now"),
         ("start-shop", {}, "start-shop cannot be pressed now"),
         ("deliver-twice", {}, "no offsets of the credit service yet"),
@@ -204,7 +207,7 @@ def test_each_order_has_its_diagram(session: PlaySession) -> None:
     assert session.diagram(second) == session.state()["diagram"]
     assert "check-back 1" in session.diagram(first)
     assert "回查" in session.diagram(first, "zh")
-    with pytest.raises(CannotPress, match="no transaction of order-9"):
+    with pytest.raises(CannotPress, match="no transaction with the id or order id order-9"):
         session.diagram("order-9")
     session.play("kill")
     with pytest.raises(CannotPress, match="the broker is down"):
@@ -217,7 +220,7 @@ def test_a_record_is_shown_field_by_field(session: PlaySession) -> None:
     record = session.record(state["log"][1]["offset"])
     assert [field["name"] for field in record["fields"]][:3] == ["TOTALSIZE", "MAGICCODE", "BODYCRC"]
     assert sum(len(bytes.fromhex(field["hex"])) for field in record["fields"]) == record["size"] == state["log"][1]["size"]
-    with pytest.raises(CannotPress, match="no record begins at 3"):
+    with pytest.raises(CannotPress, match="no record begins at commit log offset 3"):
         session.record(3)
 
 
@@ -243,8 +246,28 @@ def test_the_worker_calls_one_function_with_json(page: Page) -> None:
     assert call(page, do="state")["result"]["words"] == []
 
 
+def test_apaches_check_is_replayed_without_a_session_in_both_languages(page: Page) -> None:
+    first, second = (call(page, do="replay", language=language)["result"] for language in ("en", "zh"))
+    assert first["history"] == second["history"] == next(iter(HISTORIES))
+    assert '<td>messages in the half topic</td><td class="number">16</td><td class="number">1</td>' in first["html"]
+    assert "半消息主题中的消息" in second["html"]
+    assert "half message of" not in second["html"]
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_each_history_of_check_has_its_address_and_its_diagram(page: Page, history: str) -> None:
+    shown = call(page, do="replay", history=history, language="en")["result"]
+    others = set(HISTORIES) - {history}
+    assert set(re.findall(r'href="#replay=([\w-]+)"', shown["html"])) == others
+    assert (shown["history"], shown["html"].count("<svg")) == (history, 1)
+
+
+def test_an_unknown_history_is_refused_with_a_sentence(page: Page) -> None:
+    assert call(page, do="replay", history="none") == {"error": "history not found: none"}
+
+
 def test_an_error_is_one_sentence(page: Page) -> None:
     assert call(page, do="start", seed="x")["error"].startswith("ValueError: invalid literal")
     call(page, do="start", seed=SEED)
-    assert call(page, do="dance") == {"error": "unknown call dance"}
+    assert call(page, do="dance") == {"error": "unknown call 'dance'"}
     assert json.loads(page.call("{"))["error"].startswith("JSONDecodeError")

@@ -1,4 +1,7 @@
-"""Tests of the button that starts a comparison by Spark. Only one runs at a time, in a process that is reused."""
+"""Tests of the button that starts a comparison by Spark.
+
+Only one comparison runs at a time, in a process that is reused.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ def group(tmp_path: Path) -> Iterator[Processes]:
 
 
 def judge(group: Processes, *answers: str) -> Process:
-    """Adds a process that prints the first answer at once, and another for each input line. It exits after the last answer."""
+    """Adds a process that prints the first answer at once, and the next answer for each input line.
+
+    The process exits after the last answer.
+    """
     source = f"answers = {answers!r}\nprint(answers[0])\nfor answer in answers[1:]: input(); print('compares'); print(answer)"
     return group.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
 

@@ -37,7 +37,10 @@ ORDERS = [("A-17", "ada", "PLACED"), ("B-18", "grace", "CANCELLED"), ("C-19", "5
 
 @pytest.fixture
 def system(tmp_path: Path) -> System:
-    """Returns a system without processes. Its order database has three orders, and the marker of a transaction without one."""
+    """Returns a system without processes.
+
+    Its order database has three orders, and a rolled back transaction without an order.
+    """
     with closing(sqlite3.connect(tmp_path / "orders.db")) as orders:
         orders.execute("CREATE TABLE orders (order_id, customer, total_cents, created_at_ms, state)")
         orders.execute("CREATE TABLE transactions (transaction_id, order_id, state, created_at_ms, kind DEFAULT 'order')")
@@ -210,8 +213,8 @@ def test_the_steps_of_an_order_without_its_credit_are_as_the_broker_says(state: 
             "The price must be a number",
             "1.999",
         ),
-        ("/orders/place", {"customer": "away", "article": "pen", "quantity": "1", "price": "1"}, "does not answer", "away"),
-        ("/orders/pay", {"order": "A-17"}, "The order service does not answer", ""),
+        ("/orders/place", {"customer": "away", "article": "pen", "quantity": "1", "price": "1"}, "does not respond", "away"),
+        ("/orders/pay", {"order": "A-17"}, "The order service does not respond", ""),
         ("/orders/pay", {"order": "../x"}, "Invalid order id", ""),
         ("/scenarios/start", {"scenario": "none", "from": "start"}, "Unknown scenario none", ""),
     ],
@@ -290,5 +293,5 @@ async def test_a_refusal_and_a_silence_are_sentences() -> None:
     refusal = httpx.Response(409, json={"title": "Order refused", "detail": "10000.01 is above the limit"})
     with pytest.raises(Refused, match=r"returned 409 \(10000\.01 is above the limit\)"):
         await shop_that_meets(refusal, []).place(filled_in())
-    with pytest.raises(CannotAsk, match="the order service does not answer: refused"):
+    with pytest.raises(CannotAsk, match="the order service does not respond: refused"):
         await shop_that_meets(httpx.ConnectError("refused"), []).place(filled_in())

@@ -36,7 +36,10 @@ inventory_service.entrypoints.process rocketmq_broker.__main__"""
 
 
 def test_each_program_of_make_up_starts_without_them() -> None:
-    """All programs are imported in one process, because a package that one of them needs is missing for all."""
+    """The programs of `make up` can be imported without the packages that are left out.
+
+    One process imports all programs.
+    """
     source = WITHOUT_SPARK.format(left_out=left_out(), programs=PROGRAMS.split())
     done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
-"""Tests that increments can be combined: kept rows regroup, settled histories stay settled, and each row is kept once.
+"""Tests that increments add up.
 
-They do not use Spark. The judge's SQL runs in SQLite, and marks are computed on growing databases. `test_increments` runs whole
+Kept rows can be grouped again, settled histories stay settled, and each row is kept once. The tests do not use
+Spark. The judge's SQL runs in SQLite, and marks are computed on growing databases. `test_increments` runs whole
 increments.
 """
 
@@ -180,7 +181,10 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShopDatabase
 def test_each_row_is_read_for_good_once_and_in_its_last_state(
     databases: ShopDatabases, placed: list[Placed], runs: list[int]
 ) -> None:
-    """This holds for database transactions of any duration up to the grace period, and for runs at any times."""
+    """Each row is kept exactly once, with its last values.
+
+    This holds for database transactions of any duration up to the grace period, and for any times of the runs.
+    """
     shop = GrowingShop(databases, placed)
     kept: list[Row] = []
     before = Marks()

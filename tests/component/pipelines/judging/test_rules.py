@@ -57,7 +57,7 @@ def test_a_fault_is_no_healthy_class(name: str) -> None:
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.sampled_from(sorted(STORIES)), max_size=60), st.randoms(use_true_random=False))
 def test_histories_with_injected_faults_are_reported_as_injected(names: list[str], chance: random.Random) -> None:
-    """The classes and causes are correct, and there are no other findings, in any order of the events."""
+    """Each injected fault has the right class and cause in any order of the events, and there are no other findings."""
     told = {f"order-{number}": STORIES[name](f"order-{number}") for number, name in enumerate(names)}
     events: list[Event] = [event for story in told.values() for event in story.events]
     chance.shuffle(events)
@@ -91,7 +91,7 @@ def test_whatever_happened_has_one_class_and_is_consistent_only_if_nothing_is_wr
 
 
 def test_what_no_rule_knows_is_unclassified_and_fails() -> None:
-    """A history without any rows matches no rule."""
+    """A history without any rows matches no rule. It is unclassified, which counts as a fault."""
     (row,) = judge([{"order_id": "a"}], CUT_OFF, 0)
     assert row["finding"] == Finding.UNCLASSIFIED
     assert Finding.UNCLASSIFIED not in CONSISTENT
@@ -203,7 +203,10 @@ def test_nothing_that_a_match_needs_may_be_unsaid_or_said_otherwise(column: str,
 @settings(deadline=None, max_examples=80)
 @given(st.lists(st.sampled_from(range(len(EVENTS))), min_size=1, max_size=6), st.sets(st.sampled_from(sorted(EVENT_COLUMNS))))
 def test_each_condition_that_accuses_says_yes_or_no_whatever_is_unsaid(indexes: list[int], unsaid: set[str]) -> None:
-    """A condition that is NULL would skip its rule. Counts are never NULL, because `history.aggregates` replaces NULL by 0."""
+    """Each condition that reports a fault is 0 or 1, even if columns are NULL.
+
+    A condition that is NULL would skip its rule. Counts are never NULL, because `history.aggregates` replaces NULL by 0.
+    """
     gone = unsaid - {*COUNTS, *KEY}
     events = [{name: value for name, value in EVENTS[index].items() if name not in gone} for index in indexes]
     for conditions in judge_conditions(events, CUT_OFF, 0):

@@ -362,7 +362,10 @@ async def test_behind_a_flush_that_hangs_only_so_much_waits_and_then_sends_are_r
 
 
 async def test_what_a_disk_that_hung_kept_back_is_shown_a_little_at_a_time_and_in_order(tmp_path: Path) -> None:
-    """At most 200 requests are confirmed at once, or as many as fit in 5 ms. The listener in this test takes longer for each."""
+    """Responses are confirmed in order, in steps of at most 200 requests or 5 ms.
+
+    The listener in this test needs more than 5 ms for each request.
+    """
 
     class SlowListener(Listener):
         def confirm(self, position: int) -> None:

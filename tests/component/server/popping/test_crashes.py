@@ -1,4 +1,4 @@
-"""Tests that popped and acknowledged messages are remembered after a crash."""
+"""Tests that pops and acknowledgements are still in effect after a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The histories that the console replays, played by a broker: as it is, and as Apache's."""
+"""Tests that a broker stores and sends what the console's replay predicts.
+
+Each history is run on this broker, and on this broker while it imitates Apache's.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ async def send(producer: TransactionProducer, transaction: ScriptedTransaction) 
 
 
 async def played(rocketmq: RocketMQ, history: CheckHistory) -> SideTotals:
-    """What a broker has stored and sent after the history."""
+    """Runs the history on the broker. Returns the numbers of messages that the broker has stored and sent."""
     listener = Scripted(history)
     producer = await rocketmq.transaction_producer("producer", listener)
     await producer.create_topic("orders")

@@ -57,7 +57,7 @@ class BrokenPromise(AssertionError):
 
 
 class Decisions:
-    """The outcomes of the transactions. Each is fixed from the start, but often returned only at a check-back."""
+    """The outcomes of the transactions. Each outcome is fixed from the start, but is often returned only at a check-back."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -214,7 +214,7 @@ class BrokerOnADisk:
             if not isinstance(error, StartError) or "Errno" not in str(error):
                 raise BrokenPromise(f"the broker does not start: {error!r}") from error
             process.kill()
-        raise BrokenPromise("the broker does not start in ten attempts")
+        raise BrokenPromise("the broker did not start in ten attempts")
 
     def _broker_dies(self) -> None:
         assert self._broker is not None

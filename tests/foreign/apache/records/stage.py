@@ -146,7 +146,7 @@ class Stage:
         await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, header)
 
     async def _shown(self, record: Record) -> None:
-        """Returns once consumers can read the message, which is in the commit log slightly earlier."""
+        """Waits until consumers can read the message. The message is in the commit log slightly earlier."""
         header = GetMaxOffsetRequestHeader(topic=record.topic.decode(), queue_id=record.queue_id)
         async with asyncio.timeout(PATIENCE_S):
             while int((await self.ask(RequestCode.GET_MAX_OFFSET, header)).ext_fields()["offset"]) <= record.queue_offset:  # noqa: ASYNC110

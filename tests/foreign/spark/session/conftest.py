@@ -1,7 +1,7 @@
-"""Runs the tests that `tests/component/pipelines` runs on SQLite on Spark, both in one process and in Spark's tasks.
+"""Runs tests of `tests/component/pipelines`, which use SQLite, on Spark: in one process, and in Spark's tasks.
 
-These tests start a JVM and Spark's Python workers. `make test` starts one for `tests/component/pipelines/test_embedded.py` alone,
-which holds Spark to SQLite on the books of the whole corpus.
+The tests start a JVM and Spark's Python workers. `make test` starts Spark only for
+`tests/component/pipelines/test_embedded.py`, which compares the results of Spark and SQLite on all known books.
 """
 
 from functools import partial

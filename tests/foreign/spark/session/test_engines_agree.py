@@ -1,4 +1,4 @@
-"""Both engines agree on books whose sizes and shapes are not in `tests/component/pipelines/test_embedded.py`."""
+"""Tests that Spark and SQLite agree on books of sizes and shapes that `test_embedded.py` does not cover."""
 
 import random
 from pathlib import Path

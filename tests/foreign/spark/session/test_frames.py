@@ -1,4 +1,4 @@
-"""Sources become DataFrames: this process plans them, and reads them itself or lets Spark's tasks read them."""
+"""Tests how sources become DataFrames: this process plans the partitions, and this process or Spark's tasks read them."""
 
 from pathlib import Path
 

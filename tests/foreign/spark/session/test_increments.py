@@ -1,4 +1,4 @@
-"""Incremental runs together find the same as one run over all rows."""
+"""Tests that incremental runs together have the same findings as one run over all rows."""
 
 import json
 import random
@@ -36,7 +36,7 @@ TABLES = {"orders": ("orders", "order_items", "transactions"), "credits": ("cred
 
 @dataclass
 class Replay:
-    """Books that grow step by step into those of `whole`. A row appears no earlier than it was created."""
+    """A growing copy of the books in `whole`. Each step adds the rows created since the last step, except some late ones."""
 
     whole: Path
     now: Path
@@ -103,7 +103,7 @@ class Replay:
 
 
 def _balance(connection: sqlite3.Connection) -> None:
-    """Recomputes the balances from the copied rows. Errors that a story put into a balance remain."""
+    """Recomputes the balances from the copied rows. Keeps the deliberate errors of the original balances."""
     connection.execute(
         "UPDATE balances SET points = points"
         " - (SELECT COALESCE(SUM(points), 0) FROM whole WHERE whole.customer = balances.customer)"
@@ -112,7 +112,10 @@ def _balance(connection: sqlite3.Connection) -> None:
 
 
 def whole_books(folder: Path, seed: int) -> dict[str, int]:
-    """Creates books broken in every way, with orders at increasing times. Returns the time of each order."""
+    """Creates books with every kind of error, and orders at increasing times.
+
+    Returns the time of each order in milliseconds, keyed by order id.
+    """
     folder.mkdir()
     shop = ShopDatabases(folder)
     books = BrokenBooks(shop, LogWriter(folder / "store", segment_size=1 << 17))
@@ -155,7 +158,7 @@ def _put_in_order(database: sqlite3.Connection, table: str, placed_ms: Mapping[s
 
 
 def told(outcome: ReconciliationOutcome) -> list[tuple[object, ...]]:
-    """Returns the findings that are reported one by one."""
+    """Returns the findings about single orders and customers as sorted tuples."""
     kept = [row for row in outcome.rows if row["order_id"] is not None or row["stage"] is not None]
     names = (
         "order_id",
@@ -183,7 +186,10 @@ def break_off(manifest: Manifest) -> None:
 def test_increments_find_what_one_run_over_everything_finds(
     spark: SparkSession, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One run is interrupted after it has read and judged everything and before it publishes."""
+    """Incremental runs have the same findings and sums as one run over all rows.
+
+    One of the incremental runs is interrupted before it publishes its results, and repeated.
+    """
     placed_ms = whole_books(tmp_path / "whole", seed)
     replay = Replay(tmp_path / "whole", tmp_path / "now", placed_ms, random.Random(seed))
     state, reading = IncrementState(tmp_path / "state", window_ms=600_000), Reading(spark, True)
@@ -214,7 +220,7 @@ def test_increments_find_what_one_run_over_everything_finds(
 def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
     spark: SparkSession, tmp_path: Path, shop: ShopDatabases
 ) -> None:
-    """A settled order is cancelled and taken back, which changes its row and adds three rows."""
+    """An order that is cancelled after it was settled is judged again, and is reported as reversed."""
     books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
     for order_id in ("stays", "goes"):
         books.health(order_id)
@@ -239,7 +245,10 @@ def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
 def test_messages_in_the_inbox_are_read_in_each_run_and_kept_in_none(
     spark: SparkSession, tmp_path: Path, shop: ShopDatabases
 ) -> None:
-    """Messages are credited, parked and retried between the runs, and a settled order is redelivered."""
+    """Incremental runs have the same findings as full runs while messages wait in the inbox.
+
+    Between the runs, messages are credited, parked and retried, and the message of a settled order is redelivered.
+    """
     books = BrokenBooks(shop, LogWriter(tmp_path / "store"), at_ms=AS_OF_MS - 200_000)
     books.health("settled")
     for order_id in ("waits", "parks"):

@@ -1,4 +1,4 @@
-"""Runs the tests that use the fixture `judge` on Spark, and tests of Spark alone."""
+"""Runs tests that use the fixture `judge` on Spark, and contains tests that need Spark."""
 
 import pytest
 from pyspark.sql import SparkSession

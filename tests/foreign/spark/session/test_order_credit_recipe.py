@@ -1,4 +1,4 @@
-"""The comparison of the recipe order_credit finds each kind of difference, and none if both databases agree."""
+"""Tests that the comparison of the recipe order_credit finds each kind of difference, and none between equal databases."""
 
 from collections.abc import Iterator
 from pathlib import Path

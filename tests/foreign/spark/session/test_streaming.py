@@ -1,4 +1,4 @@
-"""Structured Streaming reads a growing commit log, and resumes at the position where it stopped."""
+"""Tests that Structured Streaming reads a growing commit log, and resumes at the position where it stopped."""
 
 from pathlib import Path
 

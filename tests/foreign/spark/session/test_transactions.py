@@ -82,7 +82,7 @@ def test_other_topics_and_retries_do_not_count(spark: SparkSession, tmp_path: Pa
 
 
 def test_one_op_message_may_settle_several_half_messages(spark: SparkSession, tmp_path: Path) -> None:
-    """RocketMQ 5 batches the half messages of an op message."""
+    """An op message of RocketMQ 5, which contains several offsets, decides all of these half messages."""
     log = LogWriter(tmp_path)
     log.decide(3, 4)
     log.append("RMQ_SYS_TRANS_OP_HALF_TOPIC", None, "", 1, body=b"7,,nonsense")

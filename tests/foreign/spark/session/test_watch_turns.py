@@ -1,4 +1,4 @@
-"""Tests the turns of a watch at times that the test sets: when a break is opened and closed."""
+"""Tests at which turns the watch command opens and closes a break. The test sets the time of each turn."""
 
 from pathlib import Path
 

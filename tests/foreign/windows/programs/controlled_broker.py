@@ -1,4 +1,7 @@
-"""Runs a broker under Windows. A test interrupts or kills it by a line over a connection, and it ends with the connection.
+"""Runs a broker under Windows.
+
+A test connects to the program's control port, and sends a line to interrupt or kill the broker. The broker is also
+ended when this connection is closed.
 
 python controlled_broker.py PORT CONF
 """

@@ -1,4 +1,4 @@
-"""Checks under Windows the promises of `rocketmq_broker.platform`."""
+"""Checks the guarantees of `rocketmq_broker.platform` under Windows."""
 
 from __future__ import annotations
 

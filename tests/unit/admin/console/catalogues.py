@@ -28,7 +28,10 @@ def runs_of(folder: Path) -> dict[str, str]:
 
 
 def lost_places(english: str, translation: str) -> set[str]:
-    """Returns the tags that the translation lacks, and its placeholders that the English text lacks. It may omit expressions."""
+    """Returns the tags that the translation lacks, and its placeholders that the English text lacks.
+
+    A translation may omit placeholders.
+    """
     places = re.compile(r"<\d+>|\{\d+\}")
     before, after = places.findall(english), places.findall(translation)
     return {place for place in before if place[0] == "<" and place not in after} | {

@@ -89,6 +89,14 @@ def test_long_labels_are_cut_and_the_whole_sentence_is_kept() -> None:
     assert row.what == "shops tells broker"
 
 
+def test_in_a_narrower_diagram_lanes_are_closer_and_labels_are_shorter() -> None:
+    drawn = sequence_diagram([event(1, "shops", "broker", "a label that is too long")], lane_width=112)
+    shops, broker = drawn.lanes
+    assert broker.x - shops.x == 112 > drawn.head_width
+    assert len(drawn.rows[0].label) == 16
+    assert drawn.width < sequence_diagram(STORY[:1]).width
+
+
 def test_events_that_nobody_told_anybody_are_left_out() -> None:
     assert sequence_diagram([Event(1, "pending", "broker's memory")]).rows == []
 

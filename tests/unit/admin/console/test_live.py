@@ -1,4 +1,4 @@
-"""Live parts of pages are redrawn, sent if they changed, and ended with the console."""
+"""Live parts of pages are redrawn, sent only if they have changed, and ended when the console stops."""
 
 from __future__ import annotations
 

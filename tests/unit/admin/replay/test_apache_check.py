@@ -1,4 +1,4 @@
-"""check() of Apache's broker on its two queues: removeMap, the two offsets, put back, immunity, discard."""
+"""Tests the replay of Apache's check(): removeMap, the two offsets, messages written again, immunity and discarding."""
 
 from __future__ import annotations
 

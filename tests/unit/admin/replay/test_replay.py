@@ -1,4 +1,4 @@
-"""One history, played by Apache's check() and by this broker's rules."""
+"""Tests the replay of scripted histories by Apache's check() and by this broker's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses samples from the output of the load drivers."""
+"""Tests that samples are read correctly from the output of the load generators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures the CPU time between two times, and the other programs that used the machine."""
+"""Tests the CPU time used between two times, and the list of other programs that used the machine."""
 
 from __future__ import annotations
 

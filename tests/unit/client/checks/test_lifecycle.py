@@ -1,4 +1,4 @@
-"""Tests calls at the wrong moment, or from an event loop other than the client's."""
+"""Tests of calls before the start or after the shutdown, or from an event loop other than the client's."""
 
 import asyncio
 

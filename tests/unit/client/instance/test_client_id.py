@@ -1,4 +1,4 @@
-"""Tests the id of a client."""
+"""Tests that the ids of clients are unique."""
 
 from __future__ import annotations
 

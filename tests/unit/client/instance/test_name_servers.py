@@ -1,4 +1,7 @@
-"""Tests requests to name servers: one response is enough. If no name server responds, the error says what to do."""
+"""Tests requests to name servers.
+
+One response is enough. If no name server responds, the error contains advice.
+"""
 
 import pytest
 

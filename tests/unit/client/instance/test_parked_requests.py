@@ -1,4 +1,4 @@
-"""Tests how a producer counts the discarded messages of its group. Brokers are functions."""
+"""Tests how a producer counts the discarded messages of its group. Functions replace the brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks whether a message could be sent now, without sending one."""
+"""Tests the check whether messages can be sent now, which sends no message."""
 
 from typing import cast
 
@@ -27,7 +27,7 @@ class Published(Places):
 
 
 def saying(settings: str = "", **figures: str) -> Peer:
-    """Returns a broker with these settings and figures."""
+    """Returns a broker that responds with these settings and these runtime figures."""
 
     def says(request: RemotingCommand) -> bytes:
         if request.code == RequestCode.GET_BROKER_CONFIG:

@@ -23,12 +23,12 @@ class Requests:
 
     async def committed_offset(self, group: str, queue: MessageQueue) -> int | None:
         if not self.is_up:
-            raise BrokerUnreachable("down")
+            raise BrokerUnreachable("the broker is down")
         return self.committed
 
     async def commit_offset_oneway(self, group: str, queue: MessageQueue, offset: int) -> None:
         if not self.is_up:
-            raise BrokerUnreachable("down")
+            raise BrokerUnreachable("the broker is down")
         self.heard.append((queue, offset))
 
     async def commit_offsets(self, group: str, offsets: Mapping[MessageQueue, int]) -> None:

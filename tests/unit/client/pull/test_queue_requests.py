@@ -91,7 +91,7 @@ class OffsetTables:
         table = self.tables.get(header.topic)
         await asyncio.sleep(0)
         if header.queue_id in self.refused:
-            raise BrokerUnreachable("down")
+            raise BrokerUnreachable("the broker is down")
         if table is None:
             self.tables[header.topic] = {header.queue_id: header.commit_offset}
         else:

@@ -31,7 +31,7 @@ class Broker:
     async def committed_offset(self, group: str, queue: MessageQueue) -> int | None:
         if self.failures:
             self.failures -= 1
-            raise BrokerUnreachable("down")
+            raise BrokerUnreachable("the broker is down")
         return self.committed
 
     async def min_offset(self, queue: MessageQueue) -> int:

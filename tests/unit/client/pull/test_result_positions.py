@@ -1,4 +1,7 @@
-"""For results in a database, positions are saved before the broker's offsets. A position that went back repeats messages."""
+"""Tests that positions in the results database are saved before offsets are committed at the broker.
+
+If a position is lower than before, the messages after it are delivered again.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -63,7 +66,7 @@ class Database:
 
     def save(self, offsets: Mapping[MessageQueue, int]) -> Mapping[MessageQueue, int | None]:
         if not self.is_up:
-            raise ConnectionError("away")
+            raise ConnectionError("the database is unreachable")
         if not self.lacks:
             self.positions |= offsets
         return self.lacks
@@ -84,7 +87,7 @@ class Database:
 
 
 class Consumer:
-    """A store and a record of its moves."""
+    """A consumer's offset store, with a record of the queues that the store has restarted."""
 
     def __init__(self, database: Database, committed: Mapping[MessageQueue, int], requests: Requests | None = None) -> None:
         self.at_brokers, self.moves = AtBrokers(committed), list[tuple[MessageQueue, int]]()

@@ -22,7 +22,7 @@ class Broker:
 
     async def read(self, queue: MessageQueue) -> int | None:
         if not self.is_up:
-            raise BrokerUnreachable("down")
+            raise BrokerUnreachable("the broker is down")
         return self.kept
 
     async def min_offset(self, queue: MessageQueue) -> int:

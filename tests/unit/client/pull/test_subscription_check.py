@@ -1,4 +1,4 @@
-"""Brokers are asked whether they can filter, before a consumer starts."""
+"""A consumer checks before it starts that the brokers support the filters of its subscriptions."""
 
 from __future__ import annotations
 

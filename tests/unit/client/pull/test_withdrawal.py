@@ -1,4 +1,4 @@
-"""Tests the signal that ends a hold, in threads and in coroutines."""
+"""Tests the signal that ends a listener's wait, in threads and in coroutines."""
 
 import asyncio
 

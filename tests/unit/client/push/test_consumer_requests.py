@@ -14,7 +14,7 @@ from tests.unit.client.messages import QUEUE
 
 
 class Moves:
-    """A replacement for the assigned queues, which records their moves."""
+    """A replacement for the assigned queues that records the offsets to which queues are moved."""
 
     def __init__(self) -> None:
         self.made: list[tuple[MessageQueue, int]] = []

@@ -1,4 +1,7 @@
-"""Tests the settings of a push consumer: RocketMQ's defaults, and the meaning of redeliveries with and without order."""
+"""Tests the settings of a push consumer.
+
+The defaults are RocketMQ's. The default maximum of redeliveries depends on whether messages are consumed in order.
+"""
 
 from pathlib import Path
 from typing import get_type_hints

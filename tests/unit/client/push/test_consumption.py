@@ -1,4 +1,4 @@
-"""Tests which messages are acknowledged, given back and redelivered."""
+"""Tests which messages are acknowledged, returned to the broker, and redelivered."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Tests async listeners: their concurrency, the results for their callers, and their end."""
+"""Tests async listeners: their concurrency, their results and errors, and what happens to them when the consumer stops."""
 
 import asyncio
 import logging
@@ -127,7 +127,7 @@ async def test_after_the_stop_nothing_runs() -> None:
 
 async def test_an_answer_that_cannot_be_used_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     def unusable(*outcome: object) -> None:
-        raise ValueError("what?")
+        raise ValueError("the result is invalid")
 
     tasks = ListenerTasks("t", 1)
     tasks.submit(lambda: 1, unusable)

@@ -1,4 +1,4 @@
-"""Messages are given back to the broker, or through the retry topic if the broker does not accept them."""
+"""Messages are returned to the broker, or sent to the retry topic if the broker does not accept their return."""
 
 from rocketmq_broker.client import BrokerError, ClientError, MessageRefused, SendFailed
 from rocketmq_broker.client.push.message_return import MessageReturn, retry_message
@@ -85,7 +85,10 @@ def test_a_retry_keeps_body_id_and_topic_and_is_no_transaction_any_more() -> Non
 
 
 async def test_what_has_no_room_for_a_retry_is_given_to_the_dead_letters() -> None:
-    """As a message of the retry topic, its properties would be too long. It would be retried here forever."""
+    """A failed message becomes a dead letter if its properties are too long for the retry topic.
+
+    Otherwise the consumer would retry the message forever.
+    """
     broker = Broker(takes_retries=False, refusal=MessageRefused("message properties too long: 32800 bytes, at most 32767"))
     assert await message_return(broker).give_way(message(5), 5)
     assert await message_return(broker).to_dead_letters(message(6))

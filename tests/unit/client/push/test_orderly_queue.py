@@ -1,4 +1,4 @@
-"""An orderly queue delivers one batch at a time, and a failed batch comes first again."""
+"""An orderly queue delivers one batch at a time, and delivers a failed batch again before the next batch."""
 
 from rocketmq_broker.client.push.orderly_queue import OrderlyQueue, split_at_first_postponed
 from tests.unit.client.messages import message, offsets

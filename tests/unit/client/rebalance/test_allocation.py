@@ -1,4 +1,4 @@
-"""Every queue goes to exactly one member, with the same result as Apache's clients of the group."""
+"""Every queue is assigned to exactly one member, in the same way as by Apache's clients of the group."""
 
 import pytest
 from hypothesis import given

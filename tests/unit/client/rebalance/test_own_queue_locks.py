@@ -26,13 +26,13 @@ class Brokers:
         self, group: str, client_id: str, broker_name: str, queues: Iterable[MessageQueue]
     ) -> set[MessageQueue]:
         if broker_name in self.away:
-            raise BrokerUnreachable("down")
+            raise BrokerUnreachable(f"broker {broker_name} is unreachable")
         return set(queues) - self.taken
 
     async def unlock_queues(self, group: str, client_id: str, broker_name: str, queues: Iterable[MessageQueue]) -> None:
         self.unlocked.append((broker_name, list(queues)))
         if broker_name in self.away:
-            raise BrokerUnreachable("down")
+            raise BrokerUnreachable(f"broker {broker_name} is unreachable")
 
 
 class Clock:

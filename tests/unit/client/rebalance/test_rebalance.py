@@ -1,4 +1,4 @@
-"""Tests which queues a rebalance takes and gives up, and that it changes none if the members are unknown."""
+"""Tests which queues a rebalance takes and gives up, and that it changes no queue if the members are unknown."""
 
 from collections.abc import Collection
 from random import Random
@@ -52,7 +52,7 @@ class Group:
 
     async def consumer_ids(self, group: str, broker_name: str) -> list[str]:
         if self.members is None:
-            raise BrokerUnreachable("down")
+            raise BrokerUnreachable(f"broker {broker_name} is unreachable")
         return self.members
 
     def want_heartbeat(self) -> None:

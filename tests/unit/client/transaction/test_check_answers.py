@@ -1,4 +1,4 @@
-"""Tests check-backs: the listeners that are called, the answers, and the dropped checks."""
+"""Tests check-backs: which listener is called, what is sent to the broker, and which checks are dropped."""
 
 import threading
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Tests how a listener's answer becomes END_TRANSACTION, with its offsets and flags."""
+"""Tests how a listener's result becomes an END_TRANSACTION request, with its offsets and flags."""
 
 import pytest
 

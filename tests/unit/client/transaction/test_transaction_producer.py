@@ -39,7 +39,7 @@ STORED_AT = 0x64
 
 
 class Broker:
-    """The sender, the requests and the client instance in one object."""
+    """A fake of the sender, the requests and the client instance that a transaction producer uses."""
 
     def __init__(self) -> None:
         self.status = SendStatus.SEND_OK

@@ -1,4 +1,4 @@
-"""All that the page says is also Chinese, and each round is complete in both languages."""
+"""Each text on the page has a Chinese translation, and each round is complete in both languages."""
 
 import json
 import re
@@ -9,8 +9,8 @@ import pytest
 from demo.play import session
 from demo.play.buttons import BUTTONS
 from demo.play.rounds import ROUNDS, Round, rounds_in
+from demo.play.texts import translated
 from demo.play.verdict import GRACE_S, SessionVerdict
-from demo.play.wording import translated
 from pipelines.judging.classes import Cause, Finding
 
 TEXTS = Path(session.__file__).parent / "texts"
@@ -65,4 +65,4 @@ def test_a_round_is_complete_in_both_languages(each: Round) -> None:
 
 
 def test_the_rounds_have_different_names() -> None:
-    assert len({each["name"] for each in rounds_in("fr")}) == len(ROUNDS) == 10
+    assert len({each["name"] for each in rounds_in("fr")}) == len(ROUNDS) == 11

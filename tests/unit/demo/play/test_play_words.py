@@ -1,9 +1,9 @@
-"""An address names buttons and their arguments, and reads back as what was pressed."""
+"""The words in an address name buttons and their arguments. Parsing the words gives the same presses."""
 
 import pytest
 
 from demo.play.buttons import BUTTONS, DEFAULTS
-from demo.play.own_test import source_of_test
+from demo.play.texts.own_test import source_of_test
 from demo.play.words import CannotPress, Press, press_of, pressed_words
 
 
@@ -37,7 +37,7 @@ def test_arguments_are_part_of_the_word_if_one_is_not_the_default() -> None:
     ("word", "problem"),
     [
         ("dance", "unknown button dance: must be one of place, "),
-        ("kill:now", "kill has 0 arguments, not 1"),
+        ("kill:now", "kill takes at most 0 arguments, not 1"),
         ("place:bob:much", "amount must be a whole number, not 'much'"),
     ],
 )

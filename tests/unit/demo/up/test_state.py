@@ -1,4 +1,4 @@
-"""Only one `make up` runs per folder. Tests the message of a second one."""
+"""Only one `make up` runs per folder. Tests the error of a second `make up`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reconciliation judges all times by one moment. Its grace periods are in seconds, and times are in milliseconds."""
+"""Tests that a reconciliation compares all times, in milliseconds, with one cut-off time and its grace periods."""
 
 import pytest
 

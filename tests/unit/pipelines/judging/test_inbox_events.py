@@ -37,7 +37,10 @@ def counted(found: dict[str, Any]) -> set[str]:
 
 
 def test_the_judge_knows_the_statuses_and_the_consumers_of_the_credit_service() -> None:
-    """Compares constants, since the judge imports neither the services nor the client."""
+    """The judge's statuses, groups and topics equal those of the credit service.
+
+    The judge does not import the services or the client, so it has copies of these constants.
+    """
     assert list(STATUSES) == [status.value for status in InboxStatus]
     assert (ROUTE.consumer_group, ROUTE.consumer_group + END_OF_REFUSALS) == (CONSUMER, REFUSALS)
     assert (ROUTE.topic, ROUTE.cancellation_topic) == (order_created.TOPIC, order_cancelled.TOPIC)

@@ -1,4 +1,7 @@
-"""The judge takes state names from `order_messages.states`, as the services do. Its other copies of them are compared here."""
+"""Tests that the judge takes state names from `order_messages.states`, as the services do.
+
+Other constants of the services, which the judge copies, are compared with the originals.
+"""
 
 import ast
 from pathlib import Path
@@ -20,7 +23,10 @@ def states_as_text(path: Path) -> list[str]:
 
 
 def test_no_service_and_no_pipeline_writes_a_state_as_text() -> None:
-    """Migrations are excluded, because they keep the states of their time."""
+    """No module of the services or pipelines contains a state as a string.
+
+    Migrations are excluded, because they keep the states of their version.
+    """
     paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts]
     written = {str(path.relative_to(ROOT)): states_as_text(path) for path in paths}
     assert {path: texts for path, texts in written.items() if texts} == {}
@@ -36,7 +42,10 @@ def test_points_are_counted_alike() -> None:
 
 
 def test_a_state_that_follows_another_stands_below_it() -> None:
-    """An incremental run keeps the last of the states that it has read for an order."""
+    """A state is defined after each state that can precede it.
+
+    An incremental run relies on this order: of the states that it has read for an order, it keeps the last one.
+    """
     followers = [
         (state, after) for state in OrderState for event in OrderEvent if (after := next_state(state, event)) is not None
     ]

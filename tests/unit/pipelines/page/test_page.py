@@ -1,4 +1,4 @@
-"""Tests the page as a file."""
+"""Tests the page as an HTML file: its escaping, its contents, and how it is written."""
 
 from html.parser import HTMLParser
 from pathlib import Path

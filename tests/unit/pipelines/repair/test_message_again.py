@@ -26,7 +26,10 @@ def test_without_an_original_the_order_row_is_told_as_the_credit_service_reads_i
 
 
 def test_an_original_keeps_its_body_and_nothing_of_its_transaction() -> None:
-    """With TRAN_MSG, the broker would treat it as the half message of a new transaction."""
+    """The message that is published again has the original's body and keys, but none of its transaction properties.
+
+    With TRAN_MSG, the broker would treat it as the half message of a new transaction.
+    """
     named = {
         properties.KEYS: "o more",
         properties.TAGS: "t",

@@ -64,7 +64,7 @@ def test_what_no_rule_decides_is_listed_for_a_person() -> None:
 
 
 def test_a_credit_whose_transaction_was_committed_is_not_reversed() -> None:
-    """The fault is in the order's row, not in the credit."""
+    """A credit with a committed transaction is not reversed, because the fault is in the order's row."""
     assert remedy_of(invented_credit(Cause.ORDER_LOST)) is None
     assert remedy_of(invented_credit(Cause.UNKNOWN)) is None
     assert remedy_of(invented_credit(Cause.ROLLED_BACK)) is Action.REVERSE

@@ -1,4 +1,4 @@
-"""The number of unfinished TLS handshakes is limited, and they do not block peers that finish theirs."""
+"""The number of unfinished TLS handshakes is limited, without blocking peers that finish their handshakes."""
 
 from __future__ import annotations
 

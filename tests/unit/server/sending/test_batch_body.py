@@ -1,4 +1,4 @@
-"""Tests the body of a batch."""
+"""Tests that the body of a batch is split into messages, and that malformed batches are refused."""
 
 import struct
 

@@ -119,7 +119,10 @@ def test_the_consumers_own_limit_counts(desk: Desk) -> None:
 
 
 def full(desk: Desk, room: int) -> Record:
-    """Stores a message whose properties leave `room` bytes, as by a broker without a lower limit for sent properties."""
+    """Stores a message whose properties leave only `room` bytes.
+
+    Only a broker with a higher limit for sent properties accepts such a message from a producer.
+    """
     encoded = properties.encode({"UNIQ_KEY": "id", "k": ""})
     encoded += b"x" * (properties.MAX_PROPERTIES_LENGTH - room - len(encoded))
     desk.store.append(InnerMessage(b"orders", 1, b"body", encoded, 0, 0, START_MS, bytes(8)), START_MS)
@@ -138,7 +141,7 @@ def full(desk: Desk, room: int) -> Record:
 def test_a_message_without_room_for_its_redelivery_becomes_a_dead_letter(
     desk: Desk, caplog: pytest.LogCaptureFixture, room: int, kept: set[str]
 ) -> None:
-    """If the message was refused, it would be redelivered forever and block its queue."""
+    """The message is not refused, because the consumer would then receive it forever and its queue would be blocked."""
     assert send_back(desk, back(full(desk, room))) is ResponseCode.SUCCESS
     (record,) = desk.messages("%DLQ%g")
     assert (record.body, record.reconsume_times) == (b"body", 1)

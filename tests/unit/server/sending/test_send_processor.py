@@ -140,7 +140,7 @@ def test_a_retry_that_fills_the_room_goes_without_the_cluster(desk: Desk, spare:
 
 
 def test_a_retry_without_room_for_its_delay_becomes_a_dead_letter(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    """A consumer retries a message that a broker without this limit stored. If refused, the message would be retried forever."""
+    """A broker without this limit may have stored the message. A refusal would make the consumer retry the message forever."""
     encoded = "DELAY\x013\x02k\x01" + "x" * (properties.MAX_PROPERTIES_LENGTH - 30)
     retry = v2(topic="%RETRY%g", reconsume_times=1, properties=encoded)
     assert desk.ask(RequestCode.SEND_MESSAGE_V2, retry, b"body").code == ResponseCode.SUCCESS

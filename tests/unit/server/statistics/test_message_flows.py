@@ -1,4 +1,4 @@
-"""Tests the figures of single topics and groups."""
+"""Tests the statistics of each topic and each consumer group."""
 
 import pytest
 
@@ -98,7 +98,10 @@ def test_the_minute_forgets_what_the_day_still_knows() -> None:
 
 
 def test_hour_and_day_are_sampled_first_when_10_minutes_and_an_hour_have_passed() -> None:
-    """This matches Apache's broker: until then, mqadmin shows the last minute instead of the first 10 s."""
+    """The figures of an hour and a day are first sampled after 10 minutes and after an hour, as in Apache's broker.
+
+    Until then, mqadmin shows the last minute instead of the first 10 s.
+    """
     flows = MessageFlows()
     flows.got(b"orders", "g", 4, 400)
     known = []

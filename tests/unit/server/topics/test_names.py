@@ -115,7 +115,10 @@ def test_a_message_sent_back_by_the_group_with_the_longest_name_comes_again_and_
 
 
 def test_a_group_that_apache_let_come_into_being_is_refused_as_well() -> None:
-    """Apache's 4.9 brokers accept such names, respond SUCCESS to send-backs, and lose the messages."""
+    """A request of a group with a name that is too long is refused, even if the store contains the group.
+
+    Apache's 4.9 brokers accept such a name, respond SUCCESS to send-backs, and lose the messages.
+    """
     broker = TransactionBroker()
     groups = SubscriptionGroups(ROOT / "config", broker.files)
     groups.put(SubscriptionGroupConfig(TOO_LONG), 1)

@@ -1,4 +1,4 @@
-"""Fixtures for a broker's transactions and for a producer that it can check back with."""
+"""Fixtures with a broker's transactions and with a producer that receives its check-backs."""
 
 import pytest
 

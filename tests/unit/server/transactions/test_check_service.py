@@ -230,7 +230,7 @@ def test_a_check_that_reached_nobody_does_not_count(broker: TransactionBroker, p
 
 
 def answer(broker: TransactionBroker, producer: Producer, state: int = UNKNOWN) -> None:
-    """Answers the producer's latest check-back."""
+    """Ends the transaction of the producer's latest check-back with `state`."""
     broker.end(producer, producer.checks[-1], state, from_check=True, is_oneway=True)
 
 
@@ -581,7 +581,7 @@ def test_a_half_message_that_is_not_written_yet_is_checked_later(broker: Transac
 
 @pytest.fixture
 def forgetful() -> TransactionBroker:
-    """Creates a broker that gives up half messages after ten seconds."""
+    """Creates a broker that discards half messages that are older than ten seconds."""
     return TransactionBroker(policy=replace(POLICY, file_reserved_ms=10_000))
 
 

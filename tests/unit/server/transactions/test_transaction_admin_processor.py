@@ -382,7 +382,10 @@ def test_op_messages_with_a_reason_still_say_what_apache_reads(
 
 
 def test_a_decision_by_an_id_that_many_have_is_refused(broker: TransactionBroker, producer: Producer, operator: Operator) -> None:
-    """A client may send so many transactions with this id that the search does not find the right one."""
+    """A decision by transaction id is refused if too many transactions have the id.
+
+    A client may send so many transactions with the same id that the search does not find the right one.
+    """
     meant = broker.send(producer, "A")
     for _ in range(64):
         broker.end(producer, broker.send(Producer("127.0.0.1:6666"), "A", b"forged"), ROLLBACK)

@@ -461,7 +461,7 @@ def test_what_was_not_flushed_is_not_committed_after_a_power_failure(broker: Tra
 
 
 def without_the_last_op_message(broker: TransactionBroker) -> MemoryFiles:
-    """Returns the files after a crash that tore the commit log's last record, an op message for half message 0."""
+    """Returns the files after a crash in which the last record, an op message for half message 0, was not written."""
     op_size = 91 + len(OP_TOPIC) + len(b"0") + len("TAGS?d")
     end = broker.store.written_position
     files = broker.files.killed()
@@ -479,7 +479,10 @@ def spoil(files: MemoryFiles, commit_log_offset: int) -> None:
 def test_a_commit_whose_flush_is_late_is_not_asked_about_and_not_delivered_again(
     broker: TransactionBroker, producer: Producer
 ) -> None:
-    """apache/rocketmq 10199 reports this fault for brokers that collect op messages before they store them."""
+    """A committed message is neither checked nor delivered again while its records are not flushed.
+
+    Issue 10199 of apache/rocketmq reports this fault for brokers that collect op messages before they store them.
+    """
     half = broker.send(producer, "A")
     broker.end(producer, half, COMMIT, flush=False)
     for _ in range(3):
@@ -517,7 +520,10 @@ def test_a_commit_of_which_a_power_failure_left_the_op_message_alone_is_asked_fo
 
 
 def test_a_committed_message_that_recovery_passed_over_is_no_evidence_of_a_commit() -> None:
-    """The index still finds this record, but no consumer does, because its queue offset fits no queue."""
+    """A committed message that recovery has skipped does not prove that its transaction was committed.
+
+    The index still finds the record, but no consumer does, because its queue offset does not fit into the queue.
+    """
     broker, producer = TransactionBroker(is_index_enabled=True), Producer()
     half = broker.send(producer, "A")
     committed = broker.store.written_position

@@ -295,7 +295,7 @@ def test_slots_far_apart_are_on_disk_after_a_crash(tmp_path: Path) -> None:
 
 
 def put(index_file: IndexFile, *entries: tuple[int, int]) -> int:
-    """Puts entries of key hash and commit log offset. Returns how many of them had room."""
+    """Puts entries of key hash and commit log offset. Returns the number of entries that fitted into the file."""
     records = [DispatchRequest(b"orders", 0, 0, offset, 100, 0, NOW, b"", True, True) for _, offset in entries]
     return index_file.put([key_hash for key_hash, _ in entries], records, 0)
 

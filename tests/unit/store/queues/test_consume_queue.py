@@ -82,7 +82,10 @@ def test_a_queue_may_begin_with_more_blank_units_than_are_looked_at_in_one_go(di
 
 @pytest.fixture
 def long_queue(disk: CrashDisk) -> ConsumeQueue:
-    """Returns a queue of four files with 1024 messages each. Its first message is at 1000 and has 100 bytes."""
+    """Returns a queue of four files with 1024 messages each.
+
+    The record of the first message is at commit log offset 1000. Each record has 100 bytes.
+    """
     queue = ConsumeQueue(b"orders", 0, Segments(DIRECTORY, 1024 * UNIT_SIZE, OpenFiles(disk, 8)))
     for offset in range(4096):
         queue.put(offset, 1000 + offset * 100, 100, 0)

@@ -119,7 +119,7 @@ def test_old_bytes_behind_a_cut_are_never_taken_for_records(config: StoreConfig,
 
 
 def test_left_overs_of_an_uncleared_end_are_not_revived(config: StoreConfig, store: MessageStore) -> None:
-    """RocketMQ does not clear the bytes after a truncation."""
+    """Recovery ignores old records after the end of the log, which RocketMQ does not clear when it truncates a log."""
     (first,) = send(store, b"first", store_timestamp=NOW + 5000)
     crash(store)
     left_over = first.end_position + 50

@@ -1,4 +1,4 @@
-"""Tests the links of a simulated world without faults: they keep TCP's promises."""
+"""Tests that the links of a simulated world without faults keep TCP's guarantees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A simulated network keeps TCP's promises under any faults, and the same seed gives the same history."""
+"""Tests that a simulated network keeps TCP's guarantees under any faults, and that equal seeds give equal histories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a plan contains the whole plan, one event per line. An invalid text is refused with its mistake."""
+"""Tests that a plan's text contains the whole plan, one event per line, and that errors describe the mistake."""
 
 from __future__ import annotations
 

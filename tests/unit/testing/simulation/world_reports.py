@@ -1,4 +1,7 @@
-"""A world's report for the tests of its page: a COMMIT is lost, the broker dies, and a credit is given twice."""
+"""Creates a world's report for the tests of its page.
+
+In the report, a COMMIT is lost, the broker is killed, and a credit is given twice.
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,8 @@ from rocketmq_broker.admin.timeline.folding import FoldedEvent
 _TIMES_WIDTH: Final = 84
 """The width in pixels of the left column, which shows the times since the half message."""
 _LANE_WIDTH: Final = 172
+_HEAD_GAP: Final = 20
+"""The gap in pixels between the names of neighbouring life lines."""
 _HEAD_HEIGHT: Final = 44
 _ROW_HEIGHT: Final = 40
 _WAIT_HEIGHT: Final = 24
@@ -21,8 +23,8 @@ _LONG_WAIT_MS: Final = 1_000
 _LOOP_WIDTH: Final = 26
 _LETTER_WIDTH: Final = 8
 """The maximum width of a letter in pixels. Used to widen the diagram for a label beside a loop of the last life line."""
-_MAX_LABEL_LENGTH: Final = 25
-"""The number of characters that fit above an arrow between neighbouring life lines."""
+_LABEL_LETTER_WIDTH: Final = 6.8
+"""The mean width of a letter in pixels. Used to cut a label above an arrow to the distance of neighbouring life lines."""
 _MAX_LOOP_LABEL_LENGTH: Final = 32
 """The number of characters that fit beside a loop. The row of a loop contains no other label."""
 _MAX_NAME_LENGTH: Final = 20
@@ -79,6 +81,7 @@ class Diagram(NamedTuple):
 
     width: int
     height: int
+    head_width: int
     head_height: int
     loop_width: int
     lanes: list[Lane]
@@ -86,15 +89,15 @@ class Diagram(NamedTuple):
     waits: list[WaitMark]
 
 
-def sequence_diagram(events: Sequence[Event], lanes: Sequence[str] | None = None) -> Diagram:
+def sequence_diagram(events: Sequence[Event], lanes: Sequence[str] | None = None, *, lane_width: int = _LANE_WIDTH) -> Diagram:
     """Returns the diagram of the events that have arrows.
 
     `lanes` are the participants from left to right. Without them, producers are to the left of the broker, and consumers to its
-    right.
+    right. `lane_width` is the distance of two life lines in pixels: labels are cut to it.
     """
     drawn = [(event, event.arrow) for event in events if event.arrow is not None]
     names = lanes if lanes is not None else _lanes((arrow.sender, arrow.receiver) for _, arrow in drawn)
-    places = {name: _TIMES_WIDTH + _LANE_WIDTH // 2 + index * _LANE_WIDTH for index, name in enumerate(names)}
+    places = {name: _TIMES_WIDTH + lane_width // 2 + index * lane_width for index, name in enumerate(names)}
     begun_ms = next((event.at_ms for event, _ in drawn if event.at_ms is not None), 0)
     rows: list[Row] = []
     waits: list[WaitMark] = []
@@ -104,7 +107,7 @@ def sequence_diagram(events: Sequence[Event], lanes: Sequence[str] | None = None
             y += _WAIT_HEIGHT
             waits.append(WaitMark(y - _WAIT_HEIGHT // 2, f"{duration_text(event.at_ms - last_ms)} pass"))
         y += _ROW_HEIGHT
-        rows.append(_row(event, arrow, y - 8, places, begun_ms))
+        rows.append(_row(event, arrow, y - 8, places, begun_ms, int(lane_width / _LABEL_LETTER_WIDTH)))
         last_ms = event.at_ms if event.at_ms is not None else last_ms
         if isinstance(event, FoldedEvent):
             y += _WAIT_HEIGHT
@@ -112,8 +115,9 @@ def sequence_diagram(events: Sequence[Event], lanes: Sequence[str] | None = None
             last_ms = event.until_ms if event.until_ms is not None else last_ms
     drawn_lanes = [Lane(_cut(name, _MAX_NAME_LENGTH), name, x) for name, x in places.items()]
     ends = [row.label_x + len(row.label) * _LETTER_WIDTH for row in rows if row.is_loop]
-    width = max(_TIMES_WIDTH + max(1, len(places)) * _LANE_WIDTH, *ends, 0)
-    return Diagram(width, y + _FOOT_HEIGHT, _HEAD_HEIGHT, _LOOP_WIDTH, drawn_lanes, rows, waits)
+    width = max(_TIMES_WIDTH + max(1, len(places)) * lane_width, *ends, 0)
+    head_width = lane_width - _HEAD_GAP
+    return Diagram(width, y + _FOOT_HEIGHT, head_width, _HEAD_HEIGHT, _LOOP_WIDTH, drawn_lanes, rows, waits)
 
 
 def _folded_text(event: FoldedEvent) -> str:
@@ -121,7 +125,7 @@ def _folded_text(event: FoldedEvent) -> str:
     return f"{event.count} check-backs, {event.pace}{copies}"
 
 
-def _row(event: Event, arrow: Arrow, y: int, places: Mapping[str, int], begun_ms: int) -> Row:
+def _row(event: Event, arrow: Arrow, y: int, places: Mapping[str, int], begun_ms: int, max_label: int) -> Row:
     begin_x, end_x = places[arrow.sender], places[arrow.receiver]
     is_loop = begin_x == end_x
     return Row(
@@ -129,7 +133,7 @@ def _row(event: Event, arrow: Arrow, y: int, places: Mapping[str, int], begun_ms
         begin_x=begin_x,
         end_x=end_x,
         label_x=begin_x + _LOOP_WIDTH + 6 if is_loop else (begin_x + end_x) // 2,
-        label=_cut(arrow.label, _MAX_LOOP_LABEL_LENGTH if is_loop else _MAX_LABEL_LENGTH),
+        label=_cut(arrow.label, _MAX_LOOP_LABEL_LENGTH if is_loop else max_label),
         what=event.what,
         time="" if event.at_ms is None else since_text(event.at_ms - begun_ms),
         is_lost=arrow.is_lost,

@@ -40,12 +40,12 @@ _SECTIONS: Final = (
 
 
 def own_sections(overview_path: str) -> list[Section]:
-    """Returns the console's own navigation entries."""
+    """Returns the navigation entries of the console's own screens. The overview is at `overview_path`."""
     return [Section("Overview", overview_path), *_SECTIONS]
 
 
 def own_screens(sampler: Sampler, witnesses: Sequence[Witness], finders: Sequence[Finder], overview_path: str) -> list[Screen]:
-    """Returns the console's own screens."""
+    """Returns the console's own screens. `witnesses` and `finders` are the event and search sources of extensions."""
     return [
         overview.screen(sampler, overview_path),
         pending.SCREEN,

@@ -1,4 +1,4 @@
-"""The screen that replays check() of Apache's broker beside this broker. It asks no broker."""
+"""The screen that shows Apache's transaction check() and this broker's side by side. It sends no request to a broker."""
 
 from __future__ import annotations
 
@@ -22,8 +22,13 @@ class CheckReplayedFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> CheckReplayedFacts:
-    """Plays the history that the visitor selected, or the first one. Raises Refused for an unknown history."""
-    name = visit.word("history") or next(iter(HISTORIES))
+    """Replays the history that the visitor selected, or by default the first one. Raises Refused for an unknown history."""
+    return check_replayed(visit.word("history"))
+
+
+def check_replayed(name: str = "") -> CheckReplayedFacts:
+    """Plays the history with this name, or the first one. Raises Refused for an unknown history."""
+    name = name or next(iter(HISTORIES))
     if name not in HISTORIES:
         raise Refused(f"history not found: {name}")
     played = replay(HISTORIES[name])

@@ -34,7 +34,10 @@ class MessagesFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> MessagesFacts:
-    """Returns the messages with this id or key, oldest first. Returns no messages for an empty word. Raises CannotAsk."""
+    """Returns the messages whose id or key the visitor entered, oldest first. Raises CannotAsk.
+
+    Returns no messages if the visitor entered nothing. If the search is refused, `refusal` contains the reason.
+    """
     word, topic = visit.word("word"), visit.word("topic")
     if not word:
         return MessagesFacts(word, topic, [], None)

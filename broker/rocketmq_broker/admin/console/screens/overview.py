@@ -46,7 +46,7 @@ class OverviewFacts(NamedTuple):
 
 
 def screen(sampler: Sampler, path: str) -> Screen:
-    """Returns the screen at the path, with the sampler's charts."""
+    """Returns the overview screen, which is served at `path` and contains the sampler's charts."""
 
     async def find(visit: Visit) -> OverviewFacts:
         findings = [

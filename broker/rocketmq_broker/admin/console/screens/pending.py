@@ -1,4 +1,4 @@
-"""The screen of pending transactions, with the time to the next check-back and the producers that can answer check-backs."""
+"""The screen of pending transactions. Shows the time to the next check-back, and the producers that can handle it."""
 
 from __future__ import annotations
 

@@ -92,7 +92,10 @@ async def do_reset(visit: Visit) -> str:
 
 
 def _time_ms(visit: Visit) -> int:
-    """Returns the target of the reset as the argument `time_ms` of `plan_reset`. Raises Refused if the target is invalid."""
+    """Returns the form's target in milliseconds, as the argument `time_ms` of `plan_reset`.
+
+    Raises Refused if the target is invalid.
+    """
     to, text = visit.word("to"), visit.word("time")
     if to in _TO:
         return _TO[to]

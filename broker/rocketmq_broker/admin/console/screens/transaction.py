@@ -54,9 +54,9 @@ class TransactionFacts(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The half offset, which identifies the transaction when an operator decides it.
+        """The offset of the half message, with which an operator selects the transaction.
 
-        Several half messages may share a transaction id.
+        The transaction id is not unique: several half messages may share it.
         """
         return str(self.info.half_offset) if self.info is not None else self.timeline.transaction_id
 
@@ -117,7 +117,7 @@ def _steps(events: Sequence[Event]) -> list[TransactionStep]:
 
 
 async def find_decided(visit: Visit) -> list[tuple[str, TransactionInfo]]:
-    """Returns the latest decisions by hand of each broker, latest first. Raises CannotAsk or Refused."""
+    """Returns the latest manual decisions of each broker, latest first. Raises CannotAsk or Refused."""
     session = await visit.session()
     answers = await session.ask_each(
         lambda broker: broker.list_decided(ListDecidedTransactionsRequestHeader(FOREVER_MS, _MAX_DECIDED))
@@ -127,7 +127,7 @@ async def find_decided(visit: Visit) -> list[tuple[str, TransactionInfo]]:
 
 
 async def decide(visit: Visit) -> str:
-    """Commits or rolls back a transaction by hand. The broker stores the reason. Raises CannotAsk or Refused."""
+    """Commits or rolls back a transaction manually. The broker stores the reason. Raises CannotAsk or Refused."""
     decision, reason = visit.word("decision"), visit.word("reason")
     if decision not in ("COMMIT", "ROLLBACK"):
         raise Refused("no decision selected: choose COMMIT or ROLLBACK")

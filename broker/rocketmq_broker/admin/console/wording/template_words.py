@@ -27,7 +27,7 @@ Piece: TypeAlias = tuple[str, str]
 
 
 def words_of(source: str) -> list[str]:
-    """Returns the pieces of text in a template's source that need a translation. They are the keys of a catalogue."""
+    """Returns the runs of a template's source, which are the keys of a catalogue."""
     found: list[str] = []
 
     def note(run: str) -> None:

@@ -29,10 +29,10 @@ class _Span:
 
 
 class ConsumerStatistics:
-    """Keeps the counts of the last hour. Use it on the event loop only."""
+    """Counts a consumer's pulls and messages of the last hour. Not thread-safe: use it on the event loop only."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
-        """`now_s` is a monotonic clock."""
+        """Creates empty statistics. `now_s` is a monotonic clock in seconds."""
         self._now_s = now_s
         self._spans: dict[str, deque[_Span]] = {}
 

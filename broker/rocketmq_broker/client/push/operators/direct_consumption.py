@@ -1,6 +1,6 @@
 """Consumes one message at an operator's request (RocketMQ's ConsumeMessageService.consumeMessageDirectly).
 
-No offset changes, and a failed message is not returned to the broker.
+The consumer's offsets do not change, and a failed message is not returned to the broker.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class OperatorRequests:
     """Handles requests that report the consumer's state or make it consume a message at once."""
 
     def __init__(self, state: ConsumerState, direct: DirectConsumption) -> None:
-        """`state` provides the consumer's state for the responses. `direct` consumes single messages."""
+        """Creates the handlers. `state` provides the consumer's state for the responses; `direct` consumes single messages."""
         self._state = state
         self._direct = direct
         self.handlers: RequestHandlers = {

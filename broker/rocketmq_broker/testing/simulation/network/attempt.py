@@ -18,7 +18,10 @@ _FIRST_WAIT_S: Final = 1.0
 
 
 class ConnectionAttempt:
-    """Requests a connection, and retries until the other machine's kernel answers. A kernel also answers for a frozen process."""
+    """Requests a connection, and retries until the other machine's kernel responds.
+
+    The kernel responds even if the process on the machine is frozen.
+    """
 
     def __init__(
         self,

@@ -160,7 +160,10 @@ class Direction:
             self._receiver.failed(parcel)
 
     def _joined(self, data: bytes, now_s: float) -> bytes:
-        """Returns the data joined with later data that is also due, after the receiver or the link was held."""
+        """Returns the data, joined with the following data that is already due.
+
+        Several items are due at once after the receiver was frozen or the link was blocked.
+        """
         under_way, pieces = self._under_way, [data]
         while under_way and under_way[0][0] <= now_s and isinstance(piece := under_way[0][1], bytes):
             pieces.append(piece)
@@ -209,7 +212,7 @@ class SimulatedTransport(MemoryTransport):
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection has ended for this end's protocol."""
+        """True if the connection has ended for this end's protocol."""
         return self._is_lost
 
     def expect(self, count: int) -> None:
@@ -251,7 +254,7 @@ class SimulatedTransport(MemoryTransport):
             self.incoming.break_now(error)
 
     def reset_by_kernel(self) -> None:
-        """Closes this end without notifying the dead process. The other end receives a reset after all written data."""
+        """Closes this end without notifying the killed process. The other end receives a reset after all written data."""
         self.outgoing.send_last(connection_reset())
         self.incoming.stop()
         self.vanish()

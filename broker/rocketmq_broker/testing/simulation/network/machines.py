@@ -38,7 +38,10 @@ class Machines:
         self._dark.pop(endpoint.address, None)
 
     def died(self, endpoint: NetworkEndpoint, *, is_power: bool) -> None:
-        """Closes the ports of a process. After a power failure its machine does not answer until a process starts there."""
+        """Closes the ports of a process that has ended.
+
+        After a power failure its machine does not respond until a process starts there.
+        """
         for port in [port for port in self._ports.values() if port.owner is endpoint]:
             port.stop()
         if is_power:

@@ -1,4 +1,4 @@
-"""Establishes the connections of a simulated network, and ends them when a process dies."""
+"""Establishes the connections of a simulated network, and ends them when a process ends."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class OpenConnections:
                 end.incoming.go_on(0.0)
 
     def died(self, endpoint: NetworkEndpoint, *, is_power: bool) -> int:
-        """Ends the connections of a dead process. Returns the number of connections."""
+        """Ends the connections of a process that has ended. Returns the number of connections."""
         ends = [end for end in self._ends if end.owner is endpoint]
         for end in ends:
             if is_power:

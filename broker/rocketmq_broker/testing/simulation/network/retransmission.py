@@ -1,4 +1,4 @@
-"""Simulates TCP's retransmission to a peer that does not answer."""
+"""Simulates TCP's retransmission to a peer that does not respond."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _MAX_TRIES: Final = 15
 
 
 def timed_out() -> TimeoutError:
-    """Returns the error for a connection whose peer did not answer in time."""
+    """Returns the error for a connection whose peer did not respond in time."""
     return TimeoutError(errno.ETIMEDOUT, "Connection timed out")
 
 
 class Retransmission:
-    """Retransmits unacknowledged data with exponential backoff, until the peer answers or the connection times out.
+    """Retransmits unacknowledged data with exponential backoff, until the peer responds or the connection times out.
 
-    A machine without power does not answer. Once the machine runs again, its kernel resets the connection.
+    A machine without power does not respond. Once the machine runs again, its kernel resets the connection.
     """
 
     def __init__(self, end: SimulatedTransport, context: contextvars.Context, is_answered: Callable[[], bool]) -> None:
         """Creates the retransmission of `end`, one side of a connection. `context` is the `contextvars` context of its kernel.
 
-        `is_answered` returns True if the peer can answer now.
+        `is_answered` returns True if the peer can respond now.
         """
         self._end = end
         self._context = context

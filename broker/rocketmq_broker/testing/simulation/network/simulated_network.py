@@ -1,11 +1,11 @@
 """The network between the processes of a simulated world, with its faults.
 
-TCP's guarantees hold: in one direction of a connection bytes stay in order, and are not lost while the connection is open.
-`lose_frames` is the exception. It simulates a faulty proxy, or a peer that does not answer. Randomness and faults decide when
-data arrives, in what pieces, and whether the connection stays open.
+TCP's guarantees hold: in one direction of a connection bytes stay in order, and are not lost while the connection
+is open. `lose_frames` is the exception. It simulates a faulty proxy, or a peer that does not respond. Randomness
+and faults decide when data arrives, in what pieces, and whether the connection stays open.
 
-Acknowledgements are not modelled: a link blocked in one direction stops data in that direction only. The listen backlog, TLS and
-half-closed connections are not modelled either.
+Acknowledgements are not modelled: a link blocked in one direction stops data in that direction only. The listen
+backlog, TLS and half-closed connections are not modelled either.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class SimulatedNetwork:
         self._note(NetworkNote.CUT_HALF_WAY, a, b, f"the connection will break in the middle of frame {nth}")
 
     def block(self, a: str, b: str, *, fired: Fired = nothing) -> None:
-        """Holds data in this direction only. Connection attempts from either side are not answered."""
+        """Holds data in this direction only. Connection attempts from either side receive no response."""
         self._links.link(a, b).block(fired)
         self._note(NetworkNote.BLOCKED, a, b, "data is held")
 
@@ -81,12 +81,12 @@ class SimulatedNetwork:
         self._connections.unblocked(freed)
 
     def lose_frames(self, a: str, b: str, count: int, *, fired: Fired = nothing) -> None:
-        """Loses the next `count` complete RocketMQ frames. The connections stay open."""
+        """Drops the next `count` complete RocketMQ frames. The connections stay open."""
         self._links.link(a, b).write_faults.lose(count, fired)
         self._note(NetworkNote.LOSE_FRAMES, a, b, f"the next {count} frames will be lost")
 
     def lose_frames_by_chance(self, a: str, b: str, rate: float, *, fired: Fired = nothing) -> None:
-        """Loses each frame with probability `rate`, until `rate` is set to 0. The connections stay open. Raises ValueError."""
+        """Drops each frame with probability `rate`, until `rate` is set to 0. The connections stay open. Raises ValueError."""
         self._links.link(a, b).write_faults.lose_by_chance(rate, fired)
         self._note(NetworkNote.LOSE_FRAMES, a, b, f"{rate:.0%} of the frames will be lost")
 
@@ -117,13 +117,13 @@ class SimulatedNetwork:
         self._links.watch(name, FrameWatch(nth, act, is_after))
 
     def died(self, endpoint: NetworkEndpoint, *, is_power: bool) -> None:
-        """Removes the ports and connections of a dead process.
+        """Removes the ports and connections of a process that has ended.
 
         After a kill, the kernel still sends written data and then resets each connection.
 
-        After a power failure, the process's machine does not answer. The other end retransmits unacknowledged data like Linux:
-        after 0.2 s, then with doubled delays of up to 120 s. Once the machine runs again, it answers with a reset. After 15
-        retries, 924.6 s, the connection fails with ETIMEDOUT.
+        After a power failure, the process's machine does not respond. The other end retransmits unacknowledged data like
+        Linux: after 0.2 s, then with doubled delays of up to 120 s. Once the machine runs again, it responds with a reset.
+        After 15 retries, 924.6 s, the connection fails with ETIMEDOUT.
         """
         self._machines.died(endpoint, is_power=is_power)
         count = self._connections.died(endpoint, is_power=is_power)

@@ -1,7 +1,7 @@
-"""Applies faults to the writes on a link. Frames can be lost, cut or watched, and data can arrive in pieces.
+"""Applies faults to the writes on a link. Frames can be dropped, cut or watched, and data can arrive in pieces.
 
-Frames are those of RocketMQ: a length of 4 bytes, followed by that many bytes. They are parsed only while a fault needs them.
-Each write must begin with a frame, as the writes of `rocketmq_broker.remoting` do.
+Frames are those of RocketMQ: a length of 4 bytes, followed by that many bytes. They are parsed only while a fault
+needs them. Each write must begin with a frame, as the writes of `rocketmq_broker.remoting` do.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class WriteFaults:
         self.changed()
 
     def lose(self, count: int, fired: Fired) -> None:
-        """Loses `count` more frames."""
+        """Drops `count` more frames."""
         self._lost += count
         self._loss_fired = fired
         self.changed()
 
     def lose_by_chance(self, rate: float, fired: Fired) -> None:
-        """Loses each frame with probability `rate`. Raises ValueError for an invalid rate."""
+        """Drops each frame with probability `rate`. Raises ValueError for an invalid rate."""
         if not 0 <= rate <= 1:
             raise ValueError(f"{self._link}: rate must be between 0 and 1, not {rate}")
         self._lost_rate = rate

@@ -19,7 +19,7 @@ _MAX_LENGTH: Final = 120
 
 
 def columns_of(here: WorldReport, beside: WorldReport, pairs: Sequence[Pair]) -> str:
-    """Returns both columns as HTML."""
+    """Returns the runs `here` and `beside` as two columns of HTML."""
     return (
         '<div class="pairs">\n<div class="pair heads"><h3>With the last fault</h3><h3>Without it</h3></div>\n'
         f"{''.join(_runs(pairs))}"

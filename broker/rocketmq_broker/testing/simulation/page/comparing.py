@@ -12,7 +12,7 @@ from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The events at one position of two histories. One is None if the other has no counterpart."""
+    """The events at one position of two histories. An event is None if the other history has no equal event."""
 
     here: ReportedEvent | None
     beside: ReportedEvent | None
@@ -21,7 +21,7 @@ class Pair:
 
 
 def pairs_of(here: Sequence[ReportedEvent], beside: Sequence[ReportedEvent]) -> list[Pair]:
-    """Aligns both histories, so that equal events form a pair. Times and keys are not compared."""
+    """Aligns two histories, so that equal events form a pair. Ignores times and keys."""
     return list(_pairs(here, beside))
 
 

@@ -49,7 +49,7 @@ def test_only_the_columns_asked_for_are_read(shop: ShopDatabases) -> None:
 
 
 def test_a_column_that_begins_with_many_nulls_is_text(shop: ShopDatabases) -> None:
-    """SQLite's driver reads a column as integers if a whole batch of it is NULL."""
+    """A text column is read as text, although SQLite's driver takes a batch that contains only NULL for integers."""
     markers = [(f"m{number}", None, "ROLLED_BACK", 1) for number in range(BATCH_ROWS + 1)]
     shop.orders.executemany(
         "INSERT INTO transactions (transaction_id, order_id, state, created_at_ms) VALUES (?, ?, ?, ?)",

@@ -94,7 +94,7 @@ def test_an_inbox_that_lacks_a_column_is_not_taken_for_an_empty_one(shop: ShopDa
 
 
 def test_a_reason_behind_many_rows_without_one_is_read(shop: ShopDatabases) -> None:
-    """SQLite's driver reads a column as integers if a whole batch of it is NULL."""
+    """A reason is read as text, although SQLite's driver takes a batch that contains only NULL for integers."""
     shop.add_inbox()
     rows = [
         ("credit_service", str(number), "orders", b"{}", "{}", "NEW", number, 1, 0, None, None) for number in range(BATCH_ROWS)

@@ -158,7 +158,7 @@ def test_another_user_reads_the_books_or_is_told_how(
 
 @pytest.mark.parametrize("has_queues", [True, False])
 def test_offsets_beyond_an_empty_log_are_told(shop: ShopDatabases, tmp_path: Path, has_queues: bool) -> None:
-    """The tables and the log are empty, but 41 messages were consumed. The sources are therefore inconsistent."""
+    """A gap is reported if 41 messages were consumed but the log contains none."""
     whole = LogWriter(tmp_path / "whole", has_queues=has_queues)
     for number in range(41):
         whole.deliver(f"order-{number}")

@@ -85,7 +85,7 @@ def bodies(messages: list[Message]) -> list[str]:
 
 
 class Listener(MessageListener):
-    """A listener that fails at the first `failures` deliveries, and sets `done` at the second."""
+    """A listener that fails at the first `failures` deliveries, and sets `done` at the second delivery."""
 
     def __init__(self, failures: int) -> None:
         self.failures, self.attempts, self.done = failures, [], threading.Event()

@@ -1,4 +1,4 @@
-"""Tests the figures of a consumer: the last minute's rates and the last hour's failures."""
+"""Tests the statistics of a consumer: the last minute's rates and the last hour's failures."""
 
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.protocol.bodies import ConsumeSpeed

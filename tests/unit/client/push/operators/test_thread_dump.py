@@ -1,4 +1,4 @@
-"""Tests the activity of each thread, in the format of RocketMQ's tools."""
+"""Tests the dump of each thread's stack, in the format of RocketMQ's tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds messages that a broker has lost, from pulls of its queues."""
+"""Tests that messages that a broker has lost are found in the results of pulls."""
 
 from pipelines.sources.logs.pulled_log_source import found_in
 from pipelines.sources.logs.queue_ranges import QueueRange

@@ -1,4 +1,4 @@
-"""The source of a test that does with the fixture what a session did with the buttons."""
+"""Generates the source of a test that repeats a session's steps with the fixture `rocketmq`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from demo.play.words import Press
 
-_TEMPLATE: Final = Path(__file__).parent / "texts" / "own_test.txt"
+_TEMPLATE: Final = Path(__file__).parent / "own_test.txt"
 _INDENT: Final = " " * 8
 _LINES: Final[Mapping[str, str]] = {
     "place": "await shop.place({customer!r}, {amount!r})",
@@ -28,6 +28,7 @@ _LINES: Final[Mapping[str, str]] = {
     "die-before-commit": "shop.dies_before_commit = True",
     "start-shop": "await shop.start()",
     "slow": "shop.is_slow = True",
+    "refuse-credit": "shop.refuses_next_credit = True",
     "deliver-twice": "await shop.deliver_again()",
     "mistake-rollback": "shop.answers_from_memory = True",
     "mistake-no-key": "shop.has_no_unique_key = True",
@@ -36,12 +37,15 @@ _LINES: Final[Mapping[str, str]] = {
 """Maps each button to the line of a test that does the same."""
 
 
-def source_of_test(seed: int, pressed: Iterable[Press], *, orders: int, credits: int) -> str:
-    """Returns the source of the test. It asserts the number of stored orders, and of credits."""
+def source_of_test(seed: int, pressed: Iterable[Press], *, orders: int, credits: int, cancelled: int = 0) -> str:
+    """Returns the source of a test that repeats the presses.
+
+    The test asserts the numbers of stored orders, of credits, and of cancelled orders.
+    """
     steps = [_line(press.name, press.arguments) for press in pressed]
     lines = "\n".join(f"{_INDENT}{step}" for step in (*steps, "await rocketmq.advance(seconds=1)"))
     source = _TEMPLATE.read_text(encoding="utf-8")
-    for name, value in (("seed", seed), ("orders", orders), ("credits", credits), ("steps", lines)):
+    for name, value in (("seed", seed), ("orders", orders), ("credits", credits), ("cancelled", cancelled), ("steps", lines)):
         source = source.replace(f"{{{name}}}", str(value))
     return source
 
