@@ -120,7 +120,8 @@ def play(home: Path, programs: Programs, namesrv_addr: str) -> Played:
 def broker(release: str, home: Path) -> Iterator[str]:
     """Runs a broker with a short transaction timeout and check interval. `release` is `ours`, or one of Apache's.
 
-    Yields the name server's address."""
+    Yields the name server's address.
+    """
     if release != "ours":
         settings = {
             "TRANSACTION_TIMEOUT_MS": str(CHECK_TIMEOUT_MS),
