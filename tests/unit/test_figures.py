@@ -250,7 +250,7 @@ def _object_named(path: str) -> Any:
         return getattr(BrokerSettings(), fields[name])
     value = pkgutil.resolve_name(f"rocketmq_broker{name}" if name[0] == "." else name)
     for part in filter(None, parts):
-        value = getattr(value, part) if part.isidentifier() else value[int(part)]
+        value = getattr(value, part) if part.isidentifier() else value[int(part) if part[-1].isdigit() else part]
     return value
 
 
