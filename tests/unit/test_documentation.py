@@ -1,12 +1,10 @@
-"""Checks Markdown pages: links have targets, names exist, numbers are correct, lines fit, and some words are not used.
+"""Checks Markdown pages: links have targets, names exist, lines fit, and some words are not used.
 
 Apart from these words, no test checks the wording.
 """
 
 import ast
-import importlib.metadata
 import re
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +12,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 from credit_service import settings as credits
 from inventory_service import settings as inventory
@@ -322,53 +319,6 @@ def test_each_message_that_is_explained_stands_in_the_code() -> None:
     assert len(MESSAGES) == len(set(MESSAGES))
     assert not stands_in_the_code("no broker has the topic …")
     assert [message for message in MESSAGES if not stands_in_the_code(message)] == []
-
-
-# Figures
-
-
-def lines_of(folder: str) -> int:
-    """Returns the number of Python lines in a folder, without the lines of its tests."""
-    paths = [path for path in files(ROOT / folder) if path.suffix == ".py"]
-    own = [path for path in paths if folder == "tests" or "tests" not in path.parts[len(ROOT.parts) :]]
-    return sum(len(path.read_text().splitlines()) for path in own)
-
-
-@pytest.mark.parametrize("readme", READMES)
-def test_the_map_of_the_folders_says_how_large_each_part_is(readme: str) -> None:
-    rows = re.findall(r"^\| (\[\w.*?) \| ?([\d,]*) \| ", text_of(ROOT / readme), re.MULTILINE)
-    folders = [re.findall(r"\]\((\w+)\)", cell) for cell, _ in rows]
-    assert {folder for row in folders for folder in row} == {
-        path.name for path in FOLDERS if path.name[0] != "." and any(path.rglob("*.*"))
-    }
-    for row, (_, said) in zip(folders, rows, strict=True):
-        if said:
-            assert int(said.replace(",", "")) == pytest.approx(sum(map(lines_of, row)), rel=0.05)
-
-
-@pytest.mark.parametrize("readme", READMES)
-def test_a_reader_has_read_it_in_a_minute(readme: str) -> None:
-    assert len(text_of(ROOT / readme).splitlines()) <= 120
-
-
-def needed_by(requirements: list[str]) -> set[str]:
-    """Returns the names of all distributions that pip installs for these requirements on this Python."""
-    found: set[str] = set()
-    waiting = [Requirement(one) for one in requirements]
-    while waiting:
-        one = waiting.pop()
-        name = re.sub(r"[-_.]+", "-", one.name.lower())
-        if name not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
-            found.add(name)
-            waiting += [Requirement(further) for further in importlib.metadata.requires(name) or []]
-    return found
-
-
-@pytest.mark.parametrize("readme", [*READMES, "broker/README.md"])
-def test_it_says_how_many_packages_the_broker_brings(readme: str) -> None:
-    project = tomllib.loads(text_of(ROOT / "broker" / "pyproject.toml"))["project"]
-    said = re.findall(r"(\d+) (?:packages|个软件包)", text_of(ROOT / readme))
-    assert said == [str(len(needed_by(project["dependencies"])))]
 
 
 # Words

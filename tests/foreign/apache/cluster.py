@@ -1,12 +1,15 @@
 """Starts and stops a real Apache RocketMQ for tests, with the script `peer` in this folder."""
 
+import asyncio
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 from demo.ports import free_ports
+from tutorials.race.brokers.apache import until_registered
 
 PEER = Path(__file__).with_name("peer")
 START_SECONDS = 600
@@ -20,7 +23,7 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 def apache_rocketmq(
     home: Path, *, version: str = "4.9.7", settings: Mapping[str, str] | None = None, is_store_needed: bool = False
 ) -> Iterator[str]:
-    """Runs a name server and a broker with their data in `home`. Yields the name server's address.
+    """Runs a name server and a registered broker with their data in `home`. Yields the name server's address.
 
     `settings` are the environment variables that `peer` lists. Both processes are killed at the end. If the store is needed
     afterwards, the broker is stopped properly, which takes ten seconds.
@@ -36,6 +39,9 @@ def apache_rocketmq(
     environment["JAVA_OPTIONS"] = f"{SHORT_LIVED} {environment.get('JAVA_OPTIONS', '')}"
     try:
         subprocess.run([PEER, "start", home, version], env=environment, check=True, timeout=START_SECONDS)
-        yield f"127.0.0.1:{namesrv_port}"
+        namesrv_addr = f"127.0.0.1:{environment['NAMESRV_PORT']}"
+        with ThreadPoolExecutor(1) as thread:  # the test may have an event loop of its own
+            thread.submit(asyncio.run, until_registered(namesrv_addr)).result()
+        yield namesrv_addr
     finally:
         subprocess.run([PEER, "stop" if is_store_needed else "drop", home], check=True, timeout=STOP_SECONDS)

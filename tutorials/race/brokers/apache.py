@@ -44,6 +44,22 @@ With these settings the broker discards an undecided transaction after 15 minute
 """
 
 
+async def until_registered(namesrv_addr: str) -> None:
+    """Waits until a broker has registered with the name server. Raises TimeoutError.
+
+    RocketMQ 5 reports its start earlier. It registers with the name servers to which it has a connection by then, which may be
+    none of them, and tries again ten seconds later. Until then a client's first send fails with "No route info of this topic".
+    """
+    remoting = RemotingClient()
+    name_servers = NameServers((namesrv_addr,), remoting)
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            while not masters_of(await name_servers.cluster_info()):  # noqa: ASYNC110 (it happens in another process)
+                await asyncio.sleep(LOOK_EVERY_S)
+    finally:
+        await remoting.close()
+
+
 class ApacheBroker(RacedBroker):
     """Apache RocketMQ, started by tests/foreign/apache/peer. The name server and the broker each run in their own JVM."""
 
@@ -73,7 +89,7 @@ class ApacheBroker(RacedBroker):
             ports = {"NAMESRV_PORT": str(self._namesrv_port), "BROKER_PORT": str(self._port)}
             await self._run(self._peer("start", self.version, environment={**_SETTINGS, **ports}))
             self._restarting = self._peer("restart", environment=_SETTINGS)
-            await self._registered()
+            await until_registered(self.namesrv_addr)
             await self._detour.start()
             self._entered.enter_context(on_network(DetourNetwork(self._port, self._detour)))
         except BaseException:
@@ -82,17 +98,6 @@ class ApacheBroker(RacedBroker):
         self._began_s = asyncio.get_running_loop().time()
         self._is_running = True
         return self
-
-    async def _registered(self) -> None:
-        """Waits until the broker has registered with the name server. RocketMQ 5 reports its start earlier."""
-        remoting = RemotingClient()
-        name_servers = NameServers((self.namesrv_addr,), remoting)
-        try:
-            async with asyncio.timeout(START_TIMEOUT_S):
-                while not masters_of(await name_servers.cluster_info()):  # noqa: ASYNC110 (it happens in another process)
-                    await asyncio.sleep(LOOK_EVERY_S)
-        finally:
-            await remoting.close()
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Stops the relay and kills the broker."""
@@ -121,7 +126,7 @@ class ApacheBroker(RacedBroker):
     async def restart(self) -> None:
         """Restarts the killed broker on its store, and waits until clients can find it. Raises BrokerCannotRun."""
         await self._run(self._restarting)
-        await self._registered()
+        await until_registered(self.namesrv_addr)
         self._is_running = True
 
     def lose_answer_about(self, order_id: str) -> None:

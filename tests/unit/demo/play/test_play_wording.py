@@ -9,8 +9,8 @@ import pytest
 from demo.play import session
 from demo.play.buttons import BUTTONS
 from demo.play.rounds import ROUNDS, Round, rounds_in
-from demo.play.wording import translated
 from demo.play.verdict import GRACE_S, SessionVerdict
+from demo.play.wording import translated
 from pipelines.judging.classes import Cause, Finding
 
 TEXTS = Path(session.__file__).parent / "texts"
