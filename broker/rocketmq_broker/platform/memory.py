@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+from pathlib import Path
 
 if sys.platform == "win32":
     from rocketmq_broker.platform import windows
@@ -22,3 +23,9 @@ def physical_memory_bytes() -> int:
     if sys.platform == "win32":
         return windows.physical_memory_bytes()
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def memory_folder() -> Path | None:
+    """Returns a folder whose files are in memory, such as Linux's /dev/shm, or None if the system has none."""
+    folder = Path("/dev/shm")
+    return folder if sys.platform == "linux" and folder.is_dir() else None

@@ -21,6 +21,7 @@ from typing import Any, Final, cast
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 
+from rocketmq_broker.platform.memory import memory_folder
 from rocketmq_broker.testing.simulation.databases.connection import Parameters, SimulatedConnection
 from rocketmq_broker.testing.simulation.databases.faults import DatabaseFaults, DyingStep
 from rocketmq_broker.testing.simulation.databases.gate import DatabaseFile, DatabaseGate, RowNote, written_rows
@@ -39,8 +40,7 @@ Connect = Callable[[], SimulatedConnection]
 @cache
 def scratch_folder() -> Path:
     """Returns this interpreter's folder for databases, in memory if the system supports it."""
-    memory = Path("/dev/shm")
-    folder = tempfile.mkdtemp(prefix="simulated-", dir=memory if memory.is_dir() else None)
+    folder = tempfile.mkdtemp(prefix="simulated-", dir=memory_folder())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
