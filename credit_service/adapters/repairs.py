@@ -103,7 +103,8 @@ def _creditor(session: Session, order_id: str, amount_cents: int) -> str:
         raise RepairRefused(f"the credit of order {order_id} is for {row.amount_cents} cents, not {amount_cents}")
     if row.points != points_for(row.amount_cents):
         raise RepairRefused(
-            f"the credit of order {order_id} has {row.points} points, not {points_for(row.amount_cents)} for its amount"
+            f"the credit of order {order_id} has {row.points} points, "
+            f"but its {row.amount_cents} cents are worth {points_for(row.amount_cents)}"
         )
     return row.customer
 

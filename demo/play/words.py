@@ -40,7 +40,7 @@ def press_of(word: str, defaults: Mapping[str, Mapping[str, Any]]) -> Press:
 
 
 def pressed_words(pressed: Iterable[Press], defaults: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Returns the words of a URL that repeats these presses."""
+    """Formats button presses as the words of a URL. Opening the URL presses the same buttons again."""
     return [_word(press, defaults[press.name]) for press in pressed]
 
 

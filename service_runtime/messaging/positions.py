@@ -152,7 +152,10 @@ class Positions(Generic[K]):
             self._lacked.inc(setback.consumed - setback.position)
 
     def attention(self) -> list[str]:
-        """Returns a line for operators, until the service restarts. Returns an empty list if the database was not reset."""
+        """Returns a warning for operators if the database was reset to an older state, or an empty list otherwise.
+
+        The warning remains until the service restarts.
+        """
         setbacks = list(self._setbacks.values())
         if not setbacks:
             return []

@@ -33,7 +33,7 @@ _BLOCK: Final = 512
 def next_data(file: int, position: int) -> int | None:
     """Returns the position of the first byte at or after `position` that may be non-zero, or None if all bytes are zero.
 
-    On Linux and macOS the system returns the holes of a sparse file. On Windows this function reads the file.
+    On Linux and macOS this function skips the holes of a sparse file with SEEK_DATA. On Windows it reads the file.
     """
     if sys.platform == "win32":
         return next((at for at, data in _chunks(file, position) if data.strip(b"\0")), None)

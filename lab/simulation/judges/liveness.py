@@ -25,7 +25,7 @@ CREDIT_GROUP = "credit_service"
 
 @dataclass(frozen=True, slots=True)
 class LivenessReport:
-    """The unsettled orders, messages and transactions."""
+    """The result of the checks at the end of a simulation: the violations, and a verdict on each order."""
 
     violations: tuple[Violation, ...]
     verdicts: Mapping[str, OrderVerdict]

@@ -505,7 +505,10 @@ def cancellation_outside_of_a_transaction(books: BrokenBooks, o: str) -> None:
 
 
 def told_cancelled(*, is_reversed: bool = True, **told: Any) -> Telling:
-    """Returns a function that creates a cancelled and reversed order that is healthy except for its cancellation's message."""
+    """Returns a function that creates a cancelled order whose only fault is its cancellation message, changed by `told`.
+
+    It also reverses the credit, unless `is_reversed` is False.
+    """
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.health(o)

@@ -9,7 +9,10 @@ from rocketmq_broker.world import Watch
 
 
 class Withdrawal(threading.Event):
-    """An event on which listeners wait in threads or in coroutines. Set it on the consumer's event loop."""
+    """An event that is set when a listener's messages are withdrawn. Threads and coroutines can wait for it.
+
+    Call `set` only on the consumer's event loop.
+    """
 
     def __init__(self, watch: Watch | None = None) -> None:
         """Creates an unset event. With `watch`, waits in threads are measured with the event loop's clock."""

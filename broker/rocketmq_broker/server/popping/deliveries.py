@@ -95,5 +95,5 @@ class Deliveries:
         if hidden is None and self._clock() >= handle.expires_ms:
             raise HandleExpired(f"the invisible time of {message} of topic {queue.topic} has ended")
         if hidden is not None and hidden.check_point.entry.pop_time_ms != handle.pop_time_ms:
-            raise HandleExpired(f"{message} has a newer handle")
+            raise HandleExpired(f"the handle is out of date: {message} of topic {queue.topic} has a newer one")
         return queue, handle.offset, hidden

@@ -115,7 +115,7 @@ async def test_the_invisible_time_can_be_changed(rocketmq: RocketMQ, pops: Pops,
     await pops().change_invisible_time("credits", "orders", shorter.handle, 1_000)
     await rocketmq.advance(seconds=2)
     assert bodies(await pop(pops)) == ["shorter"]
-    with pytest.raises(HandleExpired, match="has a newer handle"):
+    with pytest.raises(HandleExpired, match="the handle is out of date"):
         await pops().ack("credits", "orders", longer.handle)
     await rocketmq.advance(seconds=30)
     await pops().ack("credits", "orders", renewed)

@@ -11,7 +11,7 @@ from rocketmq_broker.admin.console.live import changes_of
 
 
 def applied(old: str, changes: str) -> str:
-    """Returns the new text of the part, computed as the page's script does."""
+    """Applies `changes` to the old text of a part of the page, as the page's script does, and returns the new text."""
     lines = old.split("\n")
     for begin, end, fresh in reversed(json.loads(changes)):
         lines[begin:end] = fresh
