@@ -36,7 +36,7 @@ def free_ports(count: int) -> list[int]:
     ports, because its server may not listen yet. Raises OSError if too few ports are free.
     """
     with _giving:
-        ports = _given.setdefault(os.getpid(), _own_ports())
+        ports = _ports_of_this_process()
         found = list(islice(filter(_is_free, ports), count))
         if len(found) < count:
             raise OSError(
@@ -55,7 +55,7 @@ def free_ports_of_brokers(brokers: int, apart: int) -> int:
     """
     reach = (brokers - 1) * apart
     with _giving:
-        ports = _given.setdefault(os.getpid(), _own_ports())
+        ports = _ports_of_this_process()
 
         def row_of(first: int) -> range:
             return range(first + min(_TAKEN_TOGETHER), first + reach + max(_TAKEN_TOGETHER) + 1)
@@ -75,7 +75,14 @@ def free_ports_of_brokers(brokers: int, apart: int) -> int:
     )
 
 
-def _own_ports() -> list[int]:
+def _ports_of_this_process() -> list[int]:
+    pid = os.getpid()
+    if pid not in _given:
+        _given[pid] = _claimed_ports()
+    return _given[pid]
+
+
+def _claimed_ports() -> list[int]:
     """Claims a part of the range that no other process has claimed, for the lifetime of this process.
 
     A bound UDP socket marks the claim, because the operating system releases it with the process. Returns the claimed ports.

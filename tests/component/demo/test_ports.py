@@ -41,3 +41,8 @@ def test_two_processes_search_different_ports() -> None:
     program = f"import os; os.getpid = lambda: {os.getpid()}; from demo.ports import free_ports; print(*free_ports(3))"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert mine.isdisjoint(int(port) // 200 for port in printed.split())
+
+
+def test_a_process_claims_one_part_however_often_it_asks() -> None:
+    parts = {port // 200 for _ in range(10) for port in free_ports(3)}
+    assert len(parts) == 1
