@@ -1,4 +1,5 @@
-"""The real broker and the real services in a web page: a session of buttons, which any Python plays with the same bytes.
+"""Runs the broker and the services in a web page, controlled by buttons.
 
-It imports only what Pyodide has: no threads, no sockets, no Spark.
+The same seed and the same buttons produce the same bytes in Pyodide and in CPython. The package imports only
+modules that work in Pyodide: no threads, no sockets, no Spark.
 """

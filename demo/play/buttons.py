@@ -1,4 +1,4 @@
-"""The buttons of a system. Their names are the words of an address."""
+"""The buttons of the page, keyed by the names that the page's URL contains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demo.play.system import PlayedSystem
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button."""
+    """A button of the page, with its action and its arguments."""
 
     group: str
     """`order`, `time`, `broker`, `service` or `mistake`."""

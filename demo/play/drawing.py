@@ -1,4 +1,4 @@
-"""The sequence diagram of a transaction, and Apache's check() beside this broker's, both drawn by the console's code."""
+"""Draws the sequence diagram of a transaction, and Apache's check() beside this broker's, with the console's code."""
 
 from __future__ import annotations
 
@@ -32,32 +32,35 @@ REPLAYED_LANE_WIDTH: Final = 140
 
 
 class InspectedBroker:
-    """Sends an operator's requests to the broker under test without a connection. It takes no time, and changes no byte."""
+    """Sends an operator's requests directly to the broker under test, without a connection.
+
+    The requests take no simulated time and do not change the broker's store.
+    """
 
     def __init__(self, inspection: Inspection) -> None:
-        """`inspection` asks the broker."""
+        """`inspection` gives access to the broker under test."""
         self._inspection = inspection
 
     async def invoke(
         self, address: str, code: int, header: CommandHeader | None, body: bytes = b"", *, timeout_ms: int
     ) -> RemotingCommand:
-        """Returns the broker's answer."""
+        """Returns the broker's response to a request. Ignores `address`, `body` and `timeout_ms`."""
         return self._inspection.ask(code, header)
 
 
 def requests_to(inspection: Inspection, address: str) -> BrokerRequests:
-    """Returns an operator's requests to the broker under test."""
+    """Returns an object that sends an operator's requests to the broker under test."""
     return BrokerRequests(cast(RemotingClient, InspectedBroker(inspection)), address)
 
 
 def answered(question: Coroutine[Any, Any, T]) -> T:
-    """Returns the result of a coroutine that never waits."""
+    """Runs a coroutine that never waits, and returns its result. Raises RuntimeError if the coroutine waits."""
     try:
         question.send(None)
     except StopIteration as end:
         return cast(T, end.value)
     question.close()
-    raise RuntimeError("the broker did not answer immediately")
+    raise RuntimeError("the coroutine waited for a response, but the broker must respond immediately")
 
 
 def diagram_of(

@@ -1,4 +1,4 @@
-"""The function that the page's worker calls. Requests and answers are JSON."""
+"""The entry point for the page's web worker. Calls and their results are JSON texts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Page:
     """The session of one page, and the calls that the page makes."""
 
     def __init__(self) -> None:
-        """A page has no session before `start`."""
+        """Creates a page without a session. Call `start` to start a session."""
         self._session: PlaySession | None = None
 
     def start(self, seed: int) -> None:
-        """Starts a session, and ends the one before."""
+        """Starts a session. Ends the previous session, if there is one."""
         self.close()
         self._session = PlaySession(seed)
 
@@ -38,13 +38,13 @@ class Page:
         do        other members           result
         start     seed                    null
         press     button, arguments       null
-        play      words                   null; presses the buttons that the words of an address name
-        state     language                what the page shows
+        play      words                   null; presses the buttons named by the words of a URL
+        state     language                the values that the page shows
         record    offset                  the record's fields, with their bytes
         diagram   word, language          the diagram of one transaction, by its id or its order's id
-        test                              the source of a test that does the same
+        test                              the source of a test that repeats the session
         rounds    language                the guided rounds
-        replay    history, language       a history of check(), by Apache's broker and by this one: name and HTML
+        replay    history, language       a history of check(), on Apache's broker and on this broker: name and HTML
         """
         try:
             answer = {"result": self._result(json.loads(json_text))}
@@ -78,7 +78,7 @@ class Page:
             return session.diagram(str(call["word"]), language)
         if what == "test":
             return session.test()
-        raise CannotPress(f"unknown call {what}")
+        raise CannotPress(f"unknown call {what!r}")
 
 
 _page = Page()

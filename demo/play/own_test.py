@@ -1,4 +1,4 @@
-"""The source of a test that does with the fixture what a session did with the buttons."""
+"""Generates the source of a test that repeats a session's steps with the fixture `rocketmq`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _LINES: Final[Mapping[str, str]] = {
 
 
 def source_of_test(seed: int, pressed: Iterable[Press], *, orders: int, credits: int, cancelled: int = 0) -> str:
-    """Returns the source of the test. It asserts the numbers of stored orders, of credits, and of cancelled orders."""
+    """Returns the source of a test that repeats the presses.
+
+    The test asserts the numbers of stored orders, of credits, and of cancelled orders.
+    """
     steps = [_line(press.name, press.arguments) for press in pressed]
     lines = "\n".join(f"{_INDENT}{step}" for step in (*steps, "await rocketmq.advance(seconds=1)"))
     source = _TEMPLATE.read_text(encoding="utf-8")

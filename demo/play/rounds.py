@@ -1,6 +1,6 @@
-"""The guided rounds. Each one is a list of steps, a question, and what must hold at its end.
+"""The guided rounds: each round has steps, a question with its answer, and the expected state after the last step.
 
-Their texts are in texts/rounds.json.
+The texts of the rounds are in texts/rounds.json.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RoundText:
 
 @dataclass(frozen=True, slots=True)
 class RoundEnd:
-    """What must hold after the last step, with the round's seed."""
+    """The expected state of a session after the last step of a round."""
 
     orders: int
     """The number of orders in the order database."""
@@ -45,7 +45,7 @@ class RoundEnd:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A guided round."""
+    """A guided round, which explains one behaviour in several steps."""
 
     name: str
     seed: int
@@ -57,11 +57,11 @@ class Round:
 
     @property
     def words(self) -> list[str]:
-        """The words of all steps: the address of the round's end."""
+        """The words of all steps. In a URL, they lead to the end of the round."""
         return [word for step in self.steps for word in step]
 
     def to_json(self, language: str) -> dict[str, Any]:
-        """Returns the round for the page."""
+        """Returns the round as values for JSON, with its texts in the given language. An unknown language gives English."""
         text = self.texts[language if language in LANGUAGES else LANGUAGES[0]]
         steps = [{"text": sentence, "words": list(words)} for sentence, words in zip(text.steps, self.steps, strict=True)]
         return {
@@ -71,7 +71,7 @@ class Round:
 
 
 def rounds_in(language: str) -> list[dict[str, Any]]:
-    """Returns all rounds for the page."""
+    """Returns all rounds as values for JSON, with their texts in the given language."""
     return [each.to_json(language) for each in ROUNDS]
 
 

@@ -1,4 +1,4 @@
-"""A session: the buttons that a reader has pressed, and the broker and the services that they act on."""
+"""A session of the page: the pressed buttons, the broker and the services."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ Json = dict[str, Any]
 
 
 class PlaySession:
-    """A session of buttons. The same seed and the same buttons leave the same bytes, in a page and in CPython."""
+    """A session of the page. The same seed and the same buttons produce the same bytes in Pyodide and in CPython."""
 
     def __init__(self, seed: int) -> None:
-        """Starts broker and services. Call `close` at the end."""
+        """Starts the broker and the services. Call `close` at the end."""
         self.seed = seed
         self.pressed: list[Press] = []
         self._system = PlayedSystem(seed)
 
     def press(self, name: str, **arguments: Any) -> None:
-        """Does what the button does, and returns when all work of this moment is done. Raises CannotPress."""
+        """Executes the button's action, and returns when the broker and the services have no more work to do at this time.
+
+        Raises CannotPress.
+        """
         button = BUTTONS.get(name)
         if button is None:
             raise CannotPress(f"unknown button {name}: must be one of {', '.join(BUTTONS)}")
@@ -34,7 +37,7 @@ class PlaySession:
             raise CannotPress(f"{name} has no argument {', '.join(sorted(unknown))}")
         for argument, value in arguments.items():
             if type(value) is not type(button.arguments[argument]):
-                raise CannotPress(f"{argument} must be like {button.arguments[argument]!r}, not {value!r}")
+                raise CannotPress(f"{argument} must have the type of {button.arguments[argument]!r}, not be {value!r}")
         if not button.is_enabled(self._system):
             raise CannotPress(f"{name} cannot be pressed now")
         press = Press(name, {**button.arguments, **arguments})
@@ -42,31 +45,34 @@ class PlaySession:
         self.pressed.append(press)
 
     def play(self, *words: str) -> None:
-        """Presses the buttons that words of an address name. Raises CannotPress at the first one that cannot be pressed."""
+        """Presses the buttons named by the words of a URL. Raises CannotPress at the first button that cannot be pressed."""
         for word in words:
             press = press_of(word, DEFAULTS)
             self.press(press.name, **press.arguments)
 
     def state(self, language: str = "en") -> Json:
-        """Returns what the page shows, as values for JSON."""
+        """Returns the session's state as values for JSON, with its texts in the given language."""
         return state_of(self._system, self.seed, self.pressed, language)
 
     def record(self, offset: int) -> Json:
         """Returns the bytes of the record at a commit log offset, field by field. Raises CannotPress if there is none."""
         found = record_bytes(self._system.log(), offset)
         if found is None:
-            raise CannotPress(f"no record begins at {offset}")
+            raise CannotPress(f"no record begins at commit log offset {offset}")
         return found
 
     def diagram(self, word: str, language: str = "en") -> str:
-        """Returns the sequence diagram of the transaction with this id or order id. Raises CannotPress if there is none."""
+        """Returns the sequence diagram, as SVG, of the transaction with this id or order id.
+
+        Raises CannotPress if there is no such transaction.
+        """
         found = self._system.diagram_of(word)
         if found is None:
-            raise CannotPress(f"the broker has no transaction of {word}")
+            raise CannotPress(f"the broker has no transaction with the id or order id {word}")
         return svg_of(found, language)
 
     def test(self) -> str:
-        """Returns the source of a test that does the same with the fixture."""
+        """Returns the source of a test that repeats this session with the fixture `rocketmq`."""
         orders, entries = self._system.orders.tables()["orders"], self._system.credits.tables()["credits"]
         cancelled = [order for order in orders if order["state"] == OrderState.CANCELLED]
         credits = [entry for entry in entries if not entry["message_id"].startswith(BY_REFUSAL)]
@@ -74,10 +80,10 @@ class PlaySession:
         return source_of_test(self.seed, self.pressed, **counts)
 
     def verdict(self) -> SessionVerdict:
-        """Returns the verdict of the reconciliation's rules on the present data."""
+        """Compares the databases and the commit log by the rules of the reconciliation, and returns the verdict."""
         system = self._system
         return system.verdict(system.orders.tables(), system.credits.tables(), system.log())
 
     def close(self) -> None:
-        """Stops broker and services, and removes the databases."""
+        """Stops the broker and the services, and removes the databases."""
         self._system.close()

@@ -1,4 +1,4 @@
-"""What the page shows of a session, as values for JSON."""
+"""Collects the state of a session as values for JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RARE_TOPICS: Final = (credit_refused.TOPIC, order_cancelled.TOPIC)
 
 
 def state_of(system: PlayedSystem, seed: int, pressed: Sequence[Press], language: str) -> Json:
-    """Returns the state of a session in a language. `pressed` are the buttons that were pressed since its start."""
+    """Returns the session's state in the given language. `pressed` contains the buttons pressed since the session's start."""
     rocketmq, log = system.rocketmq, system.log()
     inspection = rocketmq.inspection() if rocketmq.is_running else None
     orders, credits = system.orders.tables(), system.credits.tables()

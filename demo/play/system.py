@@ -1,4 +1,4 @@
-"""The broker and the services of a session, in one event loop: what the buttons act on."""
+"""The broker and the services of a session, which run on one event loop."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _CONSUME_OFFSETS: Final = "config/consumerOffset.json"
 
 
 class PlayedSystem:
-    """A broker, an order service and a credit service. They run only while `do` runs."""
+    """A broker, an order service and a credit service. Their event loop runs only during `do`."""
 
     orders: OrderSide
     credits: CreditSide
 
     def __init__(self, seed: int) -> None:
-        """Starts broker and services. Call `close` at the end."""
+        """Starts the broker and the services. Call `close` at the end."""
         self.rocketmq = RocketMQ(seed=seed)
         self.is_apache = False
         """Whether the broker behaves like Apache's."""
@@ -61,11 +61,14 @@ class PlayedSystem:
         self._context.run(self._start)
 
     def do(self, action: Callable[[PlayedSystem], Coroutine[Any, Any, None] | None]) -> None:
-        """Calls the action, and returns when all work of this moment is done. A coroutine runs on the event loop."""
+        """Calls the action, and runs the event loop until no more work is due at the current simulated time.
+
+        If the action returns a coroutine, the event loop runs it first.
+        """
         self._context.run(self._do, action)
 
     def verdict(self, orders: Tables, credits: Tables, log: bytes) -> SessionVerdict:
-        """Returns the verdict of the reconciliation's rules on the present tables of both services and the commit log."""
+        """Compares these tables and the commit log by the rules of the reconciliation, and returns the verdict."""
         offsets = self.rocketmq.stored_file(_CONSUME_OFFSETS)
         return judged(orders, credits, log, offsets, self.rocketmq.time.wall_ns() // 1_000_000)
 
@@ -91,9 +94,9 @@ class PlayedSystem:
         return self._context.run(self._diagram_of, word)
 
     def deliver_again(self) -> None:
-        """Restarts the credit service without its offsets at the broker, so that all messages are delivered again.
+        """Restarts the credit service after resetting its offsets at the broker, so that all messages are delivered again.
 
-        Raises CannotPress if the broker has none.
+        Raises CannotPress if the broker has no offsets of the credit service.
         """
         requests = requests_to(self.rocketmq.inspection(), self.rocketmq.broker_addr)
         plan = answered(plan_reset(requests, CONSUMER, TOPIC, TO_THE_FIRST))
@@ -109,7 +112,7 @@ class PlayedSystem:
         )
 
     def close(self) -> None:
-        """Stops broker and services, and removes the databases."""
+        """Stops the broker and the services, and removes the databases."""
         self._context.run(self._close)
 
     # internals

@@ -1,4 +1,4 @@
-"""The verdict of the reconciliation's rules, in SQLite, on the databases and the commit log of a session."""
+"""Compares the databases and the commit log of a session by the rules of the reconciliation, in SQLite."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ GRACE_S: Final = 10
 
 
 class SessionVerdict:
-    """What the rules found."""
+    """The result of the comparison: the orders and customers with problems."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
-        """`rows` are the result of `audited`."""
+        """`rows` are the rows that `audited` returned."""
         self._wrong = [row for row in rows if Finding(row["finding"]) not in CONSISTENT]
         self._reversed = [row for row in rows if Finding(row["finding"]) is Finding.REVERSED]
         self._pending = [row for row in rows if Finding(row["finding"]) is Finding.IN_FLIGHT]
 
     @property
     def is_consistent(self) -> bool:
-        """True if no order has a problem. Orders that are on their way have none."""
+        """True if no order has a problem. An order in flight is not a problem."""
         return not self._wrong
 
     @property
@@ -39,7 +39,7 @@ class SessionVerdict:
         return [str(row["finding"]) for row in self._wrong]
 
     def to_json(self, language: str) -> dict[str, Any]:
-        """Returns the verdict for the page."""
+        """Returns the verdict as values for JSON, with its texts in the given language."""
         return {
             "is_consistent": self.is_consistent,
             "orders": [
@@ -66,9 +66,9 @@ class SessionVerdict:
 
 
 def judged(orders: Tables, credits: Tables, log: bytes, offsets: bytes | None, now_ms: int) -> SessionVerdict:
-    """Returns the verdict on the tables of both services and the broker's commit log.
+    """Compares the tables of both services with the broker's commit log, and returns the verdict.
 
-    `offsets` is the content of the broker's consumerOffset.json.
+    `offsets` is the content of the broker's consumerOffset.json, or None. `now_ms` is the time of the comparison.
     """
     route = Route()
     tables = TableRows(

@@ -1,4 +1,7 @@
-"""The words of an address, such as `place:bob:900`: a button's name, and its arguments if one differs from its default."""
+"""Parses and formats the words of a URL, such as `place:bob:900`.
+
+A word is the name of a button, followed by its arguments if one of them differs from its default.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +12,35 @@ from urllib.parse import quote, unquote
 
 
 class CannotPress(Exception):
-    """Raised if a button cannot be pressed now. The text is one sentence for the reader."""
+    """Raised if a button cannot be pressed now. The error message is a sentence that the page shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A pressed button."""
+    """A press of a button, with its arguments."""
 
     name: str
     arguments: Mapping[str, Any]
 
 
 def press_of(word: str, defaults: Mapping[str, Mapping[str, Any]]) -> Press:
-    """Returns the press that a word stands for. `defaults` maps each button to its arguments. Raises CannotPress."""
+    """Parses a word, and returns the press that it describes. Raises CannotPress.
+
+    `defaults` maps each button to its arguments with their default values.
+    """
     name, *values = word.split(":")
     if name not in defaults:
         raise CannotPress(f"unknown button {name}: must be one of {', '.join(defaults)}")
     arguments = dict(defaults[name])
     if len(values) > len(arguments):
-        raise CannotPress(f"{name} has {len(arguments)} arguments, not {len(values)}")
+        raise CannotPress(f"{name} takes at most {len(arguments)} arguments, not {len(values)}")
     for argument, value in zip(arguments, values, strict=False):
         arguments[argument] = _like(arguments[argument], unquote(value), argument)
     return Press(name, arguments)
 
 
 def pressed_words(pressed: Iterable[Press], defaults: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Returns the words of an address that repeats these presses."""
+    """Returns the words of a URL that repeats these presses."""
     return [_word(press, defaults[press.name]) for press in pressed]
 
 

@@ -1,8 +1,8 @@
-"""The credit service of a session: its real consumer, inbox, ledger and outbox, without threads.
+"""The credit service of a session, with its real consumer, inbox, ledger and outbox, but without threads.
 
-In production, Celery's workers credit the messages in the inbox, and a thread sends the messages in the outbox. Here, the event
-loop does both in its next turn, with the same code. The consumer does not save its positions in the credit database, because that
-would cost ten times as much time in each hour that passes.
+In production, Celery's workers credit the messages in the inbox, and a thread sends the messages in the outbox.
+Here, the next turn of the event loop does both, with the same code. The consumer does not save its positions in the
+credit database, because that would make the simulation of each hour ten times slower.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CreditSide:
     """The credit service, which runs for the whole session."""
 
     def __init__(self, engine: Engine, around: Surroundings) -> None:
-        """`engine` belongs to the migrated credit database. Call `start`."""
+        """Creates the service without starting it. `engine` connects to the migrated credit database."""
         self._engine, self._around = engine, around
         self.has_no_key = False
         """Whether the ledger has lost its unique key. This is a mistake of articles."""
@@ -65,12 +65,12 @@ class CreditSide:
         self._consumer = self._sender = None
 
     def lose_key(self) -> None:
-        """Makes the mistake: removes the ledger's unique key, and the code that relies on it."""
+        """Removes the ledger's unique key and stops using the code that relies on it, as one of the mistakes."""
         drop_unique_key(self._engine)
         self.has_no_key = True
 
     def tables(self) -> Tables:
-        """Returns the rows of the credit database by table."""
+        """Returns the rows of the credit database, keyed by table name."""
         return {table: rows_of(self._engine, table) for table in ("credits", "balances", "rocketmq_inbox")}
 
     def _keep(self, messages: Sequence[MessageExt]) -> None:

@@ -1,4 +1,4 @@
-"""Three mistakes that articles teach, each as a service would make it. The buttons switch them on."""
+"""Implements three mistakes that articles about messaging recommend, as a service would make them. Buttons enable them."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _UNIQUE: Final = "uq_credits_order_id_kind"
 
 
 class ForgetfulAnswers:
-    """The first mistake: check-backs are answered from memory, and with ROLLBACK for a transaction that the memory lacks."""
+    """The first mistake: decides check-backs from memory, and rolls back transactions that are not in memory."""
 
     def __init__(self) -> None:
-        """A new process has an empty memory."""
+        """Creates an empty memory, as in a new process."""
         self._committed: set[str | None] = set()
 
     def remember(self, message: Message) -> None:
-        """Remembers that the message's local transaction was committed."""
+        """Records that the message's local transaction was committed."""
         self._committed.add(message.transaction_id)
 
     def answer(self, message: MessageExt) -> LocalTransactionState:
-        """Returns COMMIT or ROLLBACK, and never UNKNOWN."""
+        """Returns the decision for a check-back: COMMIT for a recorded transaction, otherwise ROLLBACK. Never returns UNKNOWN."""
         is_known = message.transaction_id in self._committed
         return LocalTransactionState.COMMIT_MESSAGE if is_known else LocalTransactionState.ROLLBACK_MESSAGE
 
 
 def drop_unique_key(engine: Engine) -> None:
-    """The second mistake, in the table: rebuilds the ledger without the unique key of order and kind."""
+    """Rebuilds the ledger's table without the unique key of order and kind (the first part of the second mistake)."""
     with engine.begin() as connection:
         definition = str(connection.execute(text("SELECT sql FROM sqlite_master WHERE name = 'credits'")).scalar_one())
         lines = [line for line in definition.splitlines() if _UNIQUE not in line]
@@ -56,7 +56,10 @@ def drop_unique_key(engine: Engine) -> None:
 
 
 def credit_each_message(session: Session, messages: Sequence[InboxMessage], now_ms: int) -> bool:
-    """The second mistake, in the code: credits each message that arrives, without looking for an earlier credit."""
+    """Credits each message without checking for an earlier credit (the second part of the second mistake).
+
+    Returns True.
+    """
     connection = session.connection()
     for message in messages:
         entry = entry_of(message)
@@ -67,9 +70,10 @@ def credit_each_message(session: Session, messages: Sequence[InboxMessage], now_
 
 
 def send_inside(engine: Engine, around: Surroundings, customer: str, amount: int, *, dies: Callable[[], bool]) -> None:
-    """The third mistake: sends a plain message inside the database transaction, and commits afterwards.
+    """Sends a plain message inside the database transaction, and commits afterwards (the third mistake).
 
-    If `dies` returns True, the process ends before the commit, and the database rolls back. The message stays.
+    `dies` returns True if the process must end before the commit. ProcessDied is then raised, and the database rolls
+    back, but the message has been sent.
     """
     world, loop = around.world, PageClientLoop(around.loop)
     order = Order(

@@ -1,4 +1,4 @@
-"""The order service of a session: its real Flask application, database, producer and consumer, without threads."""
+"""The order service of a session, with its real Flask application, database, producer and consumer, but no threads."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _SEND_TIMEOUT_MS: Final = 3_000
 
 
 class OrderSide:
-    """The order service. Its process can die and start again, and its database stays."""
+    """The order service. Its process can be killed and restarted. Its database survives."""
 
     def __init__(self, engine: Engine, around: Surroundings) -> None:
-        """`engine` belongs to the migrated order database. Call `start`."""
+        """Creates the service without starting it. `engine` connects to the migrated order database."""
         self._engine, self._around = engine, around
         self.dies_before_commit = False
         """Whether the process dies at the next order, between local commit and COMMIT."""
@@ -82,7 +82,7 @@ class OrderSide:
 
     @property
     def is_running(self) -> bool:
-        """Whether a process of the service runs."""
+        """True if the service's process is running."""
         return self._broker is not None
 
     def place(self, customer: str, amount: int) -> None:
@@ -102,7 +102,7 @@ class OrderSide:
             self.note(f"POST /orders answers {answer.status_code}: {_detail(answer.get_json())}", "refused")
 
     def stop(self) -> None:
-        """Stops the process, if it runs."""
+        """Stops the process if it is running."""
         if self._consumer is not None:
             self._consumer.stop(1.0)
         if self._broker is not None:
@@ -110,20 +110,26 @@ class OrderSide:
         self._broker = self._app = self._consumer = None
 
     def tables(self) -> Tables:
-        """Returns the rows of the order database by table."""
+        """Returns the rows of the order database, keyed by table name."""
         return {table: rows_of(self._engine, table) for table in ("orders", "order_items", "transactions")}
 
     def note(self, text: str, kind: str, step: DrawnStep | None = None) -> None:
-        """Adds an event of this service."""
+        """Adds an event of the order service to the page's list of events."""
         self._around.note(ORDER_SERVICE, text, kind, step)
 
     def took_slowness(self) -> bool:
-        """Returns whether this local transaction must start late. Only the first one after the button does."""
+        """Returns whether the current local transaction must start late.
+
+        Returns True once after each press of the button `slow`.
+        """
         is_slow, self.is_slow = self.is_slow, False
         return is_slow
 
     async def die_if_armed(self, message: Message) -> None:
-        """Ends the process at the order of `message` if the button for it was pressed. Never returns then."""
+        """Ends the process at the order of `message` if the button `die-before-commit` was pressed.
+
+        In this case, the method never returns.
+        """
         if self._dies_now():
             self.is_dead = True
             self.note("the order service dies", "fault", _step(message, "the process dies"))
@@ -142,12 +148,12 @@ class OrderSide:
 
 @dataclass(frozen=True, slots=True)
 class _Wire:
-    """An RPC hook that drops what a dead process would send."""
+    """An RPC hook that drops the requests of a killed process."""
 
     side: OrderSide
 
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
-        """Raises FailedOnPurpose if the process is dead."""
+        """Raises FailedOnPurpose if the process was killed."""
         if self.side.is_dead:
             raise FailedOnPurpose("exit-after-local-commit")
 
@@ -156,14 +162,17 @@ class _Wire:
 
 
 class _WatchedListener:
-    """A real listener whose steps become events. The buttons make it late, forgetful, or the last thing that its process does."""
+    """Wraps a transaction listener of the order service: records its steps as events, and applies the buttons' faults."""
 
     def __init__(self, listener: TransactionListener, side: OrderSide) -> None:
         self._listener, self._side = listener, side
         self._memory = ForgetfulAnswers()
 
     async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """Runs the local transaction, perhaps late. If the button for it was pressed, the process dies after the local commit."""
+        """Runs the local transaction, after a delay if the button `slow` was pressed.
+
+        Never returns after the local commit if the button `die-before-commit` was pressed: the process ends.
+        """
         assert isinstance(arg, Attempt)
         name, is_cancelled = _short(message), isinstance(arg.wanted, Cancellation)
         if self._side.took_slowness():
@@ -184,7 +193,7 @@ class _WatchedListener:
         return decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers a check-back from the database, or from memory if the service makes that mistake."""
+        """Returns the decision for a check-back, from the database or, if the first mistake is enabled, from memory."""
         if self._side.forgets:
             return self._memory.answer(message)
         answer = self._listener.check_local_transaction(message)

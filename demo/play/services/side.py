@@ -1,4 +1,4 @@
-"""What the order side and the credit side of a session have in common: the event loop, the world, and the list of events."""
+"""Defines what the order service and the credit service of a session share: event loop, world and list of events."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Note(Protocol):
 
 
 class ProcessDied(BaseException):
-    """Ends everything that the order service is doing, as kill -9 ends a process. No code of the service catches it."""
+    """Raised to end the order service's process like kill -9. It is a BaseException, so that no service code catches it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
-    """An event of the page."""
+    """An event of a service, which the page shows."""
 
     position: int
     """The number of the journal's events before it."""
@@ -58,7 +58,7 @@ class SessionEvent:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a service gets from the session."""
+    """The session's objects that a service uses."""
 
     loop: PageLoop
     world: World
@@ -69,7 +69,7 @@ class Surroundings:
 class PageClientLoop:
     """The event loop of a service's client (`service_runtime.messaging.client_loop.ClientLoop`) in a session.
 
-    A page has one event loop and no threads. A request to a service therefore runs the loop until it has its answer.
+    A page has one event loop and no threads. `run` therefore runs the loop until the coroutine has a result.
     """
 
     def __init__(self, loop: PageLoop) -> None:
@@ -83,7 +83,7 @@ class PageClientLoop:
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Runs the coroutine and returns its result.
 
-        After `timeout_s`, cancels it and raises TimeoutError. Raises ProcessDied if the process dies before.
+        After `timeout_s`, cancels the coroutine and raises TimeoutError. Raises ProcessDied if the process ends first.
         """
         return self._loop.complete(self._while_alive(work, timeout_s))
 
@@ -91,7 +91,7 @@ class PageClientLoop:
         """Does nothing, because the session closes the loop."""
 
     async def die(self) -> None:
-        """Ends the process. Never returns."""
+        """Ends the process, so that calls of `run` raise ProcessDied. Never returns."""
         self._death.set_result(None)
         await asyncio.Event().wait()
 
@@ -111,6 +111,6 @@ def short_id(order_id: str) -> str:
 
 
 def rows_of(engine: Engine, table: str) -> list[Row]:
-    """Returns all rows of a table in the order in which they were written."""
+    """Returns all rows of a table in insertion order."""
     with engine.connect() as connection:
         return [dict(row) for row in connection.execute(text(f"SELECT * FROM {table} ORDER BY rowid")).mappings()]
