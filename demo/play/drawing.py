@@ -73,9 +73,9 @@ def diagram_of(
     """
     events: list[Event] = []
     for transaction_id in dict.fromkeys(one.transaction_id for one in inspection.transactions() if one.is_named(word)):
-        [evidence] = answered(gather(requests_to(inspection, address), transaction_id))
-        is_first = not events
-        events += folded(build_timeline(evidence, witness(transaction_id, word if is_first else None)).events)
+        for evidence in answered(gather(requests_to(inspection, address), transaction_id)):
+            witnessed = witness(transaction_id, None if events else word)
+            events += folded(build_timeline(evidence, witnessed).events)
     if not events:
         return None
     arrows = [event.arrow for event in events if event.arrow is not None]

@@ -1,4 +1,4 @@
-"""The page's languages. The sentences of code are English; texts/zh.json and the console's catalogue translate them."""
+"""Translates the page's English texts, with texts/zh.json and the console's catalogue."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TEXTS: Final = Path(__file__).parent / "texts"
 
 @cache
 def pages() -> Pages:
-    """Returns the console's templates and catalogues, with those of the page."""
+    """Returns the console's templates and catalogues, extended by the page's catalogue."""
     return Pages([], [_TEXTS])
 
 
 def translated(sentence: str, language: str) -> str:
-    """Returns the sentence in the language. A sentence without a translation, or an unknown language, gives English."""
+    """Returns the sentence in the given language, or unchanged if there is no translation or the language is unknown."""
     return pages().translated(language, sentence) if language in LANGUAGES else sentence

@@ -19,6 +19,7 @@ from credit_service.service_layer.crediting import TAGS, Crediting, entry_of
 from demo.play.services.mistakes import credit_each_message, drop_unique_key
 from demo.play.services.side import CREDIT_SERVICE, DrawnStep, PageClientLoop, Surroundings, Tables, rows_of, short_id
 from order_messages.body import UnreadableBody
+from order_messages.states import EntryKind
 from rocketmq_broker.admin.timeline.event import Arrow
 from rocketmq_broker.client import Message, MessageExt
 from rocketmq_broker.databases.inbox import InboxMessage, ParkMessage
@@ -124,4 +125,6 @@ class CreditSide:
 
 def _is_new(session: Session, message: InboxMessage) -> bool:
     """Returns whether the message is of an order that the ledger does not have. A rule refuses only a row that is inserted."""
-    return session.exec(select(CreditRow).where(col(CreditRow.order_id) == entry_of(message).order_id)).first() is None
+    entry = entry_of(message)
+    rows = select(CreditRow).where(col(CreditRow.order_id) == entry.order_id)
+    return entry.kind is EntryKind.CREDIT and session.exec(rows).first() is None
