@@ -11,8 +11,12 @@ BLOCKS: Final[list[str]] = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(
 """The page's blocks. Each is a test file."""
 
 
-def write_testing_page(folder: Path) -> None:
-    """Writes each block into the folder as a test file, except tests of a recipe, which need the checkout and its packages."""
-    for number, block in enumerate(BLOCKS):
-        if "from tutorials.recipes" not in block:
-            (folder / f"test_block_{number}.py").write_text(block, encoding="utf-8")
+def write_testing_page(folder: Path) -> int:
+    """Writes each block into the folder as a test file, except tests of a recipe, which need the checkout and its packages.
+
+    Returns the number of files.
+    """
+    blocks = [block for block in BLOCKS if "from tutorials.recipes" not in block]
+    for number, block in enumerate(blocks):
+        (folder / f"test_block_{number}.py").write_text(block, encoding="utf-8")
+    return len(blocks)
