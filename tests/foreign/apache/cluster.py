@@ -21,12 +21,18 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 
 @contextmanager
 def apache_rocketmq(
-    home: Path, *, version: str = "4.9.7", settings: Mapping[str, str] | None = None, is_store_needed: bool = False
+    home: Path,
+    *,
+    version: str = "4.9.7",
+    settings: Mapping[str, str] | None = None,
+    is_store_needed: bool = False,
+    accepts_plain: bool = True,
 ) -> Iterator[str]:
     """Runs a name server and a registered broker with their data in `home`. Yields the name server's address.
 
     `settings` are the environment variables that `peer` lists. Both processes are killed at the end. If the store is needed
-    afterwards, the broker is stopped properly, which takes ten seconds.
+    afterwards, the broker is stopped properly, which takes ten seconds. If the name server accepts only TLS, `accepts_plain` is
+    False, and the registration is not awaited.
     """
     namesrv_port, broker_port = free_ports(2)
     environment = {
@@ -40,8 +46,9 @@ def apache_rocketmq(
     try:
         subprocess.run([PEER, "start", home, version], env=environment, check=True, timeout=START_SECONDS)
         namesrv_addr = f"127.0.0.1:{environment['NAMESRV_PORT']}"
-        with ThreadPoolExecutor(1) as thread:  # the test may have an event loop of its own
-            thread.submit(asyncio.run, until_registered(namesrv_addr)).result()
+        if accepts_plain:
+            with ThreadPoolExecutor(1) as thread:  # the test may have an event loop of its own
+                thread.submit(asyncio.run, until_registered(namesrv_addr)).result()
         yield namesrv_addr
     finally:
         subprocess.run([PEER, "stop" if is_store_needed else "drop", home], check=True, timeout=STOP_SECONDS)

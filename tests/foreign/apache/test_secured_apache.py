@@ -69,7 +69,7 @@ def namesrv_addr(authority: Authority, tmp_path_factory: pytest.TempPathFactory)
         "CHECK_INTERVAL_MS": "1000",
         "TRANSACTION_TIMEOUT_MS": "1000",
     }
-    with apache_rocketmq(home, settings=settings) as address:
+    with apache_rocketmq(home, settings=settings, accepts_plain=False) as address:
         yield address
 
 
