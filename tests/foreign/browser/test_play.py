@@ -329,7 +329,7 @@ def test_a_worker_that_dies_says_so_and_starts_again_with_the_same_buttons(kind:
     window = opened("en", "desktop", "#seed=7&do=place", kind=kind)
     window.start()
     before = window.sha256()
-    window.page.workers[0].evaluate("() => { setTimeout(() => self.onmessage({data: {id: 0, call: 1n}}), 500); }")
+    window.page.workers[-1].evaluate("() => { setTimeout(() => self.onmessage({data: {id: 0, call: 1n}}), 500); }")
     expect(window.page.locator("#trouble")).to_contain_text("Python has stopped: ")
     window.picture(f"died-en-desktop-{kind}")
     window.page.locator("#again").click()
