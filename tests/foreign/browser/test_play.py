@@ -49,6 +49,10 @@ ORDER = [
     "as-apache", "place",
 ]  # fmt: skip
 """Presses of every button, in an order in which each can be pressed."""
+KEEP_WORKER = """() => {
+  window.Worker = class extends Worker { constructor(...given) { super(...given); window.lastWorker = this; } };
+}"""
+"""Keeps the worker that the page starts, so that a test can send it messages. Playwright cannot evaluate in Firefox's workers."""
 SHARED = """
 import json
 from demo.play import entry
@@ -131,9 +135,7 @@ class Opened:
 
     def is_drawn(self) -> None:
         """Waits until the page shows the broker's state. Fails if the page shows an error instead."""
-        expect(self.page.locator("#sha256:visible, #replayed svg.sequence:visible, #trouble:visible").first).to_be_visible(
-            timeout=START_MS
-        )
+        expect(self.page.locator("#sha256:visible, #replayed svg.sequence:visible, #trouble:visible").first).to_be_visible(timeout=START_MS)
         assert self.page.locator("#trouble").inner_text() == ""
 
     def press(self, name: str) -> None:
@@ -327,9 +329,10 @@ def test_an_address_with_an_unknown_button_says_so(opened: Callable[..., Opened]
 @pytest.mark.parametrize("kind", BROWSERS)
 def test_a_worker_that_dies_says_so_and_starts_again_with_the_same_buttons(kind: str, opened: Callable[..., Opened]) -> None:
     window = opened("en", "desktop", "#seed=7&do=place", kind=kind)
+    window.page.evaluate(KEEP_WORKER)
     window.start()
     before = window.sha256()
-    window.page.workers[-1].evaluate("() => { setTimeout(() => self.onmessage({data: {id: 0, call: 1n}}), 500); }")
+    window.page.evaluate("() => { window.lastWorker.postMessage({id: 0, call: 1n}); }")
     expect(window.page.locator("#trouble")).to_contain_text("Python has stopped: ")
     window.picture(f"died-en-desktop-{kind}")
     window.page.locator("#again").click()
