@@ -135,7 +135,9 @@ class Opened:
 
     def is_drawn(self) -> None:
         """Waits until the page shows the broker's state. Fails if the page shows an error instead."""
-        expect(self.page.locator("#sha256:visible, #replayed svg.sequence:visible, #trouble:visible").first).to_be_visible(timeout=START_MS)
+        expect(self.page.locator("#sha256:visible, #replayed svg.sequence:visible, #trouble:visible").first).to_be_visible(
+            timeout=START_MS
+        )
         assert self.page.locator("#trouble").inner_text() == ""
 
     def press(self, name: str) -> None:
