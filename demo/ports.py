@@ -98,7 +98,8 @@ def _claimed_ports() -> list[int]:
             claim.close()
         else:
             _claims.append(claim)
-            return random.sample(own[2::_APART], len(own[2::_APART]))
+            ports = own[2::_APART]
+            return random.sample(ports, len(ports))
     raise OSError(f"all ports between {_BELOW_EPHEMERAL[0]} and {_BELOW_EPHEMERAL[-1]} are claimed by {parts} other processes")
 
 
