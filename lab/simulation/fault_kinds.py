@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from rocketmq_broker.testing.simulation.databases import kinds
+
 
 class FaultKind(StrEnum):
     """A kind of fault. `where` in a plan is the name of its target: a process, a link "FROM>TO", a database or "redis".
@@ -16,7 +18,7 @@ class FaultKind(StrEnum):
     """The process is killed at `at_s` and restarts after `for_s`."""
     PROCESS_KILL_AT_DISK = "process.kill_at_disk"
     """The process is killed at its `nth` disk operation after `at_s`, and restarts after `for_s`."""
-    PROCESS_KILL_AT_DATABASE = "process.kill_at_database"
+    PROCESS_KILL_AT_DATABASE = kinds.KILL_AT_DATABASE
     """The process is killed at its `nth` database statement after `at_s`. `when` is "before" or "after" the statement."""
     PROCESS_KILL_AT_FRAME = "process.kill_at_frame"
     """The process is killed at the `nth` frame that it sends after `at_s`. `when` is "before" or "after" the frame."""
@@ -58,13 +60,13 @@ class FaultKind(StrEnum):
     DISK_FAIL_SYNCS = "disk.fail_syncs"
     """The next `count` syncs on the disk of the process fail."""
 
-    DATABASE_REFUSE = "database.refuse"
+    DATABASE_REFUSE = kinds.REFUSE
     """The database refuses statements with the probability `rate` for `for_s`."""
-    DATABASE_HANG = "database.hang"
+    DATABASE_HANG = kinds.HANG
     """The database does not answer for `for_s`, and then continues."""
-    DATABASE_LOST_ANSWER = "database.lost_answer"
+    DATABASE_LOST_ANSWER = kinds.LOST_ANSWER
     """The database stores the `nth` database commit after `at_s`, and its answer is lost with the connection."""
-    DATABASE_LOCKED = "database.locked"
+    DATABASE_LOCKED = kinds.LOCKED
     """Another writer holds the lock of the database for `for_s`."""
     DATABASE_RULE = "database.rule"
     """A rule of the database refuses the `nth` order after `at_s` for `for_s`.

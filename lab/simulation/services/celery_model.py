@@ -32,6 +32,7 @@ from rocketmq_broker.databases.inbox import BaseInbox, DrainResult
 from rocketmq_broker.testing.simulation.databases.gate import die_here
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
+from rocketmq_broker.testing.simulation.upcoming import Upcoming
 from rocketmq_broker.world import Chance
 from service_runtime.database.database_errors import DatabaseFailure
 
@@ -87,13 +88,6 @@ class FailingOrder:
         return now_s < self.ends_s and self.order_id in order_ids
 
 
-@dataclass(slots=True)
-class _Planned:
-    left: int
-    fault: TaskFault
-    delay_s: float
-
-
 class SimulatedRedis:
     """A model of Redis, with the waiting tasks. It is not a simulated process: only `go_away` makes it lose all tasks."""
 
@@ -114,7 +108,8 @@ class SimulatedRedis:
         self._waiting = 0
         self._has_tasks = asyncio.Event()
         self._hangs_until_s = self._away_until_s = 0.0
-        self._planned: list[_Planned] = []
+        self._planned: Upcoming[tuple[TaskFault, float]] = Upcoming()
+        """The planned faults of tasks, each with its delay in seconds."""
         self.failing: list[FailingOrder] = []
         """The orders that cannot be credited, including those whose fault has ended."""
 
@@ -134,7 +129,7 @@ class SimulatedRedis:
 
     def plan(self, fault: TaskFault, nth: int = 1, delay_s: float = 0.0) -> None:
         """Plans a fault of the `nth` task from now. `delay_s` is the delay of a late or doubled task."""
-        self._planned.append(_Planned(nth, fault, delay_s))
+        self._planned.add(nth, (fault, delay_s))
 
     def fail_order(self, nth: int, for_s: float, effect: OrderFault = OrderFault.RAISES, *, is_written: bool = False) -> None:
         """Makes each attempt to credit the `nth` order from now fail for `for_s` seconds."""
@@ -185,14 +180,11 @@ class SimulatedRedis:
     def push(self) -> None:
         """Adds a task, subject to planned faults."""
         self.note("a task waits")
-        due = [planned for planned in self._planned if planned.left <= 1]
-        self._planned = [planned for planned in self._planned if planned.left > 1]
-        for planned in self._planned:
-            planned.left -= 1
-        for planned in due:
-            self._history.note("redis", "fault", planned.fault.value)
-            self._fired(planned.fault.value)
-        faults = {planned.fault: planned.delay_s for planned in due}
+        due = self._planned.occur()
+        for fault, _ in due:
+            self._history.note("redis", "fault", fault.value)
+            self._fired(fault.value)
+        faults = dict(due)
         if TaskFault.IS_LOST in faults:
             return
         if TaskFault.IS_DOUBLED in faults:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rocketmq_broker.testing.exploring.errors import UnusableTest
-from rocketmq_broker.testing.simulation.databases.faults import DyingStep
+from rocketmq_broker.testing.simulation.databases.faults import new_deaths
 from rocketmq_broker.testing.simulation.faults import Effect
 from rocketmq_broker.testing.simulation.loop import OWNER
 from rocketmq_broker.testing.simulation.met_faults import MetFaults
@@ -53,7 +53,7 @@ class WorldDatabases:
         """Creates an empty set."""
         self._world = world
         self._met = MetFaults()
-        self._dying: list[DyingStep] = []
+        self._deaths = new_deaths()
         self._all: dict[str, SimulatedDatabase] = {}
 
     def __iter__(self) -> Iterator[str]:
@@ -73,7 +73,7 @@ class WorldDatabases:
         world, met = self._world, self._met
         database = self._all[name] = SimulatedDatabase(
             name, world.history, world.chance("database", name), loop=world.loop,
-            on_fault=lambda word: met.met(name, word), dying=self._dying,
+            on_fault=lambda word: met.met(name, word), deaths=self._deaths,
         )  # fmt: skip
         if prepare is not None:
             prepare(_plain_engine(database.path))

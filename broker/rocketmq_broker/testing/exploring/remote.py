@@ -17,6 +17,7 @@ from rocketmq_broker.testing.simulation.faults import Effect, FaultInjector
 from rocketmq_broker.testing.simulation.page.markup import counted
 from rocketmq_broker.testing.simulation.plan import PlannedEvent
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
+from rocketmq_broker.testing.simulation.upcoming import Upcoming
 from rocketmq_broker.testing.simulation.world import SimulatedWorld
 
 TIMEOUT_S: Final = 5.0
@@ -45,13 +46,6 @@ class _Call:
             self.response.exception()  # its caller may have died: an error that no one reads is not reported
 
 
-@dataclass(slots=True)
-class _PlannedFault:
-    left: int
-    fault: PlannedEvent
-    fired: Callable[[], object]
-
-
 class RemoteFunction:
     """A function that runs in the program that serves it. Calls may be lost, late or executed twice; so may their responses."""
 
@@ -62,7 +56,8 @@ class RemoteFunction:
         self._loop = world.loop
         self._history = world.history
         self._chance = world.chance("remote", name)
-        self._armed: list[_PlannedFault] = []
+        self._planned: Upcoming[tuple[PlannedEvent, Callable[[], object]]] = Upcoming()
+        """The planned faults, each with a function that counts it."""
         self._under_way = 0
         self._queue: deque[_Call] = deque()
         self._servers: dict[SimulatedProcess, asyncio.Future[_Call] | None] = {}
@@ -83,8 +78,8 @@ class RemoteFunction:
             call = process.threads.wait_for(self._next(process))
             try:
                 result = self._function(*call.args)
-                if inspect.isawaitable(result):
-                    result = process.threads.wait_for(process.run(_result_of(result)))
+                if inspect.iscoroutine(result):
+                    result = process.run_and_wait(result)
             except Exception as error:
                 if call.response is None:
                     raise
@@ -120,11 +115,11 @@ class RemoteFunction:
 
     def arm(self, fault: PlannedEvent, fired: Callable[[], object]) -> None:
         """Plans a fault of the `nth` call from now."""
-        self._armed.append(_PlannedFault(fault.whole("nth"), fault, fired))
+        self._planned.add(fault.whole("nth"), (fault, fired))
 
     def disarm(self) -> None:
         """Removes all planned faults that have had no effect."""
-        self._armed.clear()
+        self._planned.clear()
 
     def open(self) -> list[str]:
         """Returns a description of the unfinished calls."""
@@ -135,7 +130,7 @@ class RemoteFunction:
     # internals
 
     def _send(self, call: _Call) -> None:
-        faults = {one.fault.what: one.fault for one in self._due()}
+        faults = self._due()
         call.is_response_lost = RESPONSE_LOST in faults
         if CALL_LOST in faults:
             return
@@ -145,15 +140,13 @@ class RemoteFunction:
             second = _Call(call.args, None if call.response is None else self._loop.create_future(), is_response_lost=True)
             self._later(late_s + faults[CALL_DOUBLED].number("delay_s"), second)
 
-    def _due(self) -> list[_PlannedFault]:
-        for one in self._armed:
-            one.left -= 1
-        due = [one for one in self._armed if one.left <= 0]
-        self._armed = [one for one in self._armed if one.left > 0]
-        for one in due:
-            self._history.note(self.name, "fault", one.fault.what)
-            one.fired()
-        return due
+    def _due(self) -> dict[str, PlannedEvent]:
+        """Counts a call. Returns the faults of the call, keyed by kind."""
+        due = self._planned.occur()
+        for fault, fired in due:
+            self._history.note(self.name, "fault", fault.what)
+            fired()
+        return {fault.what: fault for fault, _ in due}
 
     def _later(self, seconds: float, call: _Call) -> None:
         """Delivers the call after its latency, even if its caller has died by then."""
@@ -213,10 +206,6 @@ def check_remote(function: Callable[..., Any]) -> str:
     if not name.isidentifier():
         raise UnusableTest("world.remote needs a named function: write def credit(order_id): ...")
     return name
-
-
-async def _result_of(awaitable: Any) -> Any:
-    return await awaitable
 
 
 def _failed(name: str, error: BaseException) -> RemoteCallFailed:

@@ -23,7 +23,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 
 from rocketmq_broker.platform.memory import memory_folder
 from rocketmq_broker.testing.simulation.databases.connection import Parameters, SimulatedConnection
-from rocketmq_broker.testing.simulation.databases.faults import DatabaseFaults, DyingStep
+from rocketmq_broker.testing.simulation.databases.faults import DatabaseFaults, Deaths, new_deaths
 from rocketmq_broker.testing.simulation.databases.gate import DatabaseFile, DatabaseGate, RowNote, written_rows
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
@@ -58,17 +58,17 @@ class SimulatedDatabase:
         *,
         loop: asyncio.AbstractEventLoop,
         on_fault: Callable[[str], object] = lambda word: None,
-        dying: list[DyingStep] | None = None,
+        deaths: Deaths | None = None,
         content: Path | None = None,
         is_replica: bool = False,
     ) -> None:
-        """Creates the database. `on_fault` is called when a fault has an effect. `dying` is shared with other databases.
+        """Creates the database. `on_fault` is called when a fault has an effect. `deaths` is shared with other databases.
 
         `content` is a file in WAL mode with the initial tables and rows; without it, the database is empty. `is_replica` makes
         the database read-only. Call `close` when the database is no longer used.
         """
         self.name = name
-        self.faults = DatabaseFaults(loop.time, chance, on_fault, [] if dying is None else dying)
+        self.faults = DatabaseFaults(loop.time, chance, on_fault, new_deaths() if deaths is None else deaths)
         self.observers: list[OnCommit] = []
         """Functions called after each database commit that changed rows."""
         self.path = scratch_folder() / f"{next(self._numbers)}-{name}.db"
@@ -122,9 +122,8 @@ class SimulatedDatabase:
         self.unlock()
 
     def close(self) -> None:
-        """Closes all connections and removes the file."""
-        self._lockers = 0
-        self.unlock()
+        """Ends all faults, closes all connections and removes the file."""
+        self.end_faults()
         for engine in self._engines:
             engine.dispose()
         if self._reader is not None:
@@ -135,8 +134,14 @@ class SimulatedDatabase:
     # A database of one application may replace these.
 
     def new_engine(self, connect: Connect) -> Engine:
-        """Returns an engine that opens its connections with `connect`."""
-        return simulated_engine(connect)
+        """Returns an engine that opens its connections with `connect`.
+
+        Its transactions begin with the write lock, so that they wait for each other and do not fail.
+        """
+        engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, pool_size=20, max_overflow=-1)
+        event.listen(engine, "connect", _set_busy_timeout)
+        event.listen(engine, "begin", _begin)
+        return engine
 
     def check(self, sql: str, parameters: Parameters) -> None:
         """Checks each statement before it runs. It may raise a driver's error, like a constraint."""
@@ -160,14 +165,6 @@ class SimulatedDatabase:
     def _committed(self) -> None:
         for observer in self.observers:
             observer(self.name, self.reader)
-
-
-def simulated_engine(connect: Connect) -> Engine:
-    """Returns an engine whose writing transactions begin immediately, so that they wait for each other and do not fail."""
-    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, pool_size=20, max_overflow=-1)
-    event.listen(engine, "connect", _set_busy_timeout)
-    event.listen(engine, "begin", _begin)
-    return engine
 
 
 def _set_busy_timeout(connection: Any, _record: Any) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from rocketmq_broker.testing.simulation.upcoming import Upcoming
 from rocketmq_broker.world import Chance
 
 Die = Callable[[], object]
@@ -29,13 +31,20 @@ class CommitOutcome(StrEnum):
 class DyingStep:
     """A plan to kill a process at one of its next database steps."""
 
-    process: str
-    left: int
     is_before: bool
     die: Die | None
     """If it is None, only the process that executes the step is killed, which may be a child of the program."""
     is_over: Callable[[], bool]
     """Returns True if the fault has ended. A step that has waited until then no longer kills the process."""
+
+
+Deaths = defaultdict[str, Upcoming[DyingStep]]
+"""The planned deaths of each process, keyed by the process's name and counted by its statements and database commits."""
+
+
+def new_deaths() -> Deaths:
+    """Returns a collection without planned deaths."""
+    return defaultdict(Upcoming)
 
 
 @dataclass
@@ -49,15 +58,15 @@ class DatabaseFaults:
 
     refuse, hang, lost_answer, locked, kill, kill_child.
     """
-    dying: list[DyingStep] = field(default_factory=list)
-    """The planned deaths of processes. Databases that share this list count the steps of a process together."""
+    deaths: Deaths = field(default_factory=new_deaths)
+    """The planned deaths of processes. Databases that share this collection count the steps of a process together."""
     _refuses_until_s: float = 0.0
     _refusal_rate: float = 0.0
     _refused: str | None = None
     _hangs_until_s: float = 0.0
     _hangs_left: int | None = None
     _hang_s: float = 0.0
-    _outcomes: list[tuple[int, CommitOutcome]] = field(default_factory=list)
+    _outcomes: Upcoming[CommitOutcome] = field(default_factory=Upcoming)
 
     def refuse(self, for_s: float, rate: float = 1.0, process: str | None = None) -> None:
         """Refuses statements of all processes, or of `process`, with the probability `rate`.
@@ -77,11 +86,11 @@ class DatabaseFaults:
 
     def lose_answer(self, nth: int = 1) -> None:
         """Stores the `nth` database commit from now, but breaks its connection before the process receives the result."""
-        self._outcomes.append((nth, CommitOutcome.LOSES_ANSWER))
+        self._outcomes.add(nth, CommitOutcome.LOSES_ANSWER)
 
     def lose_commit(self, nth: int = 1) -> None:
         """Breaks the connection of the `nth` database commit from now, and does not store the commit."""
-        self._outcomes.append((nth, CommitOutcome.IS_LOST))
+        self._outcomes.add(nth, CommitOutcome.IS_LOST)
 
     def die_at(
         self, process: str, nth: int, die: Die | None, *, is_before: bool, is_over: Callable[[], bool] = lambda: False
@@ -91,14 +100,14 @@ class DatabaseFaults:
         `die` kills the whole program. If it is None, only the process that executes the step is killed, which may be a
         child of the program. A kill after the step is omitted if `is_over` returns True by then.
         """
-        self.dying.append(DyingStep(process, nth, is_before, die, is_over))
+        self.deaths[process].add(nth, DyingStep(is_before, die, is_over))
 
     def end_all(self) -> None:
         """Ends all faults, including pending ones."""
         self._refuses_until_s = self._hangs_until_s = 0.0
         self._hangs_left = None
         self._outcomes.clear()
-        self.dying.clear()
+        self.deaths.clear()
 
     # The following methods are called at each step.
 
@@ -124,11 +133,7 @@ class DatabaseFaults:
 
     def outcome_of_commit(self) -> CommitOutcome:
         """Returns the outcome of the current commit."""
-        if not self._outcomes:
-            return CommitOutcome.IS_DONE
-        self._outcomes = [(nth - 1, fate) for nth, fate in self._outcomes]
-        due = [fate for nth, fate in self._outcomes if nth <= 0]
-        self._outcomes = [(nth, fate) for nth, fate in self._outcomes if nth > 0]
+        due = self._outcomes.occur()
         if not due:
             return CommitOutcome.IS_DONE
         self.fired("lost_answer")
@@ -136,13 +141,7 @@ class DatabaseFaults:
 
     def deaths_of(self, process: str) -> list[DyingStep]:
         """Counts a step of the process. Returns the planned deaths of the process at this step."""
-        if not self.dying:
-            return []
-        for step in self.dying:
-            step.left -= step.process == process
-        due = [step for step in self.dying if step.left <= 0]
-        self.dying[:] = [step for step in self.dying if step.left > 0]
-        return due
+        return self.deaths[process].occur() if process in self.deaths else []
 
 
 def broken_connection() -> sqlite3.OperationalError:

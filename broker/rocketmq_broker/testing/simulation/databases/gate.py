@@ -64,11 +64,11 @@ class DatabaseFile:
     faults: DatabaseFaults
     on_commit: Callable[[], object]
     """Called after each database commit that changed rows."""
-    is_replica: bool = False
+    is_replica: bool
     """True if the database is read-only."""
-    check: Callable[[str, Parameters], object] = lambda sql, parameters: None
+    check: Callable[[str, Parameters], object]
     """Called with each statement before it runs. It may raise a driver's error, like a constraint."""
-    notes_of: Callable[[str, Parameters], list[RowNote] | None] = written_rows
+    notes_of: Callable[[str, Parameters], list[RowNote] | None]
     """Returns the notes that the history gets when the statement is committed, or None if it writes nothing."""
 
     def pause_s(self, likely: float, longest_s: float) -> float:
