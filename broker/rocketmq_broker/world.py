@@ -56,9 +56,9 @@ class Watch(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class World:
-    """The sources of time, random numbers and identity. Any thread may call them.
+    """The sources of time, random numbers and identity. Any thread may call them. A world equals only itself.
 
     By default, the real sources are used.
     """

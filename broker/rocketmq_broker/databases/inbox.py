@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
 from typing import Any, Final, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from rocketmq_broker.databases import MAX_CHARACTERS, check_length
 from rocketmq_broker.message import Message, MessageExt
@@ -185,12 +186,24 @@ class BaseInbox(ABC, Generic[S]):
     def __init__(self, consumer: str, world: World | None = None) -> None:
         """`consumer` separates the inboxes of several consumers in one database. Use the name of the consumer group.
 
+        By default, each call uses the world of its caller. Therefore, a module can create an inbox, and an explored test can
+        run it in several worlds.
+
         Raises ValueError if the name is empty or longer than its column.
         """
         check_length("consumer of an inbox", consumer)
         self.consumer = consumer
-        self._world = world or current_world()
-        self._pass = _Pass()
+        self._only_world = world
+        self._passes: WeakKeyDictionary[World, _Pass] = WeakKeyDictionary()
+
+    @property
+    def _world(self) -> World:
+        return self._only_world or current_world()
+
+    @property
+    def _pass(self) -> _Pass:
+        """Returns the state of this process. In an explored test, each process has its own world."""
+        return self._passes.setdefault(self._world, _Pass())
 
     def put(self, messages: Iterable[Message]) -> None:
         """Stores messages durably. Acknowledge them after this call. A message that is already waiting is not stored again.

@@ -16,7 +16,7 @@ from rocketmq_broker.databases.inbox import InboxMessage, InboxStatus, ParkMessa
 from rocketmq_broker.databases.sqlalchemy import CONSUMED, INBOX, Inbox, add_inbox, add_tables, create_inbox, drop_inbox
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.message.properties import UNIQUE_KEY
-from rocketmq_broker.world import World
+from rocketmq_broker.world import World, in_world
 
 METADATA = MetaData()
 CREDITS = Table("credits", METADATA, Column("id", String(64), primary_key=True), Column("order_id", String(36)))
@@ -575,3 +575,25 @@ def test_a_process_whose_drains_are_in_vain_pauses_for_a_second(inbox: Inbox[Ses
     assert inbox.drain(credit).handled == 0
     clock.pass_s(1)
     assert inbox.drain(credit).handled == 100
+
+
+def test_an_inbox_of_a_module_uses_the_world_of_its_caller(engine: Engine, deliver: Deliver) -> None:
+    inbox = Inbox(sessionmaker(engine), "credits")
+    early, late = (World(wall_ns=lambda seconds=seconds: seconds * 10**9) for seconds in (1_000, 2_000))  # type: ignore[misc]
+    with in_world(late):
+        inbox.put(deliver("1"))
+        assert inbox.drain(credit).handled == 1
+    with in_world(early):
+        inbox.put(deliver("2", "3"))
+        assert inbox.state().oldest_received_at_ms == 1_000_000
+        assert inbox.drain(credit).handled == 2
+
+
+def test_a_pause_of_one_process_does_not_delay_another_world(engine: Engine, deliver: Deliver) -> None:
+    inbox = Inbox(sessionmaker(engine), "credits")
+    inbox.put(deliver(*map(str, range(10))))
+    with in_world(World()):
+        inbox.drain(refuse_all)
+        assert inbox.drain(credit).handled == 0
+    with in_world(World()):
+        assert inbox.drain(credit).handled == 5

@@ -40,6 +40,17 @@ def test_each_order_has_one_credit(world: ExploredWorld, monkeypatch: Patch) -> 
     each_order_has_one_credit(world, monkeypatch)
 
 
+def test_a_seed_gives_the_same_world_again() -> None:
+    def digest() -> str:
+        world = ExploredWorld(7)
+        with pytest.MonkeyPatch.context() as patch:
+            each_order_has_one_credit(world, patch)
+        world.end()
+        return world.history.digest
+
+    assert digest() == digest()
+
+
 def without_barrier(patch: Patch) -> None:
     def store_only_the_order(self: orders.OrderListener, message: Message, order: dict[str, Any]) -> LocalTransactionState:
         with Session(self._engine) as session, session.begin():
