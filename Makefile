@@ -2,7 +2,7 @@
 # A machine may forbid bytecode files; ours are ignored by git, and each process would compile 700 modules without them.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-demo setup-up compile wheels release demo up recording test test-compiled test-foreign test-lab check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site
+.PHONY: help setup setup-demo setup-up compile wheels release demo up test test-compiled test-foreign test-lab check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests/e2e tests/component tests/unit packages
@@ -60,9 +60,6 @@ demo: setup-demo ## Run orders through broker, services and kills; end with the 
 
 up: setup-up ## Start everything with a console in the browser; keep it running until Ctrl-C (UP="--orders-every 2", UP="--help")
 	@exec $(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo.up --install-spark $(UP)
-
-recording: setup ## Record a run of the demo, and draw docs/demo.svg from it (RECORDING="--orders 400", RECORDING="--draw-only")
-	@$(PYTHON_IN_VENV) -m demo.recording $(RECORDING)
 
 test: setup ## Run the tests that need no foreign program: no Java broker, no Docker, no PostgreSQL (TESTS=tests/unit/... for some of them)
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(OWN) --durations=25 --durations-min=5 $(TESTS)

@@ -1,1 +1,0 @@
-"""Records a run of the demo as an animated SVG: `python -m demo.recording`, or `make recording`."""
