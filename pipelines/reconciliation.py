@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from pipelines.judging.classes import NEEDS_STORE, Cause, Finding
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.events import all_events
+from pipelines.judging.events import all_events, event_rows, inbox_rows, markers
 from pipelines.judging.history import KEY
 from pipelines.judging.inbox_table import inbox_event_table
 from pipelines.judging.judge import FINDING_COLUMNS, findings_of, histories_of, judged
@@ -22,7 +22,7 @@ from pipelines.judging.log_events import log_events
 from pipelines.judging.log_gaps import with_unjudged
 from pipelines.judging.route import Progress, Route
 from pipelines.judging.rules import KnownRepairs
-from pipelines.judging.table_events import credit_events, inbox_rows, item_events, markers, order_events, transaction_events
+from pipelines.judging.table_events import CREDIT_EVENTS, ITEM_EVENTS, ORDER_EVENTS, TRANSACTION_EVENTS
 from pipelines.judging.totals import FindingTotal, summed, summed_here, totals_of
 from pipelines.outputs import write_outputs
 from pipelines.sources.databases.database_address import DatabaseAddress
@@ -119,10 +119,10 @@ def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Pro
     items = read_table(reading, books.order_database, ORDER_ITEMS)
     transactions = read_table(reading, books.order_database, TRANSACTIONS)
     events = [
-        item_events(items),
-        transaction_events(transactions),
-        order_events(read_table(reading, books.order_database, ORDERS)),
-        credit_events(read_table(reading, books.credit_database, CREDITS)),
+        event_rows(items, ITEM_EVENTS),
+        event_rows(transactions, TRANSACTION_EVENTS),
+        event_rows(read_table(reading, books.order_database, ORDERS), ORDER_EVENTS),
+        event_rows(read_table(reading, books.credit_database, CREDITS), CREDIT_EVENTS),
         *([] if inbox is None else [inbox]),
         *(
             log_events(reading.together(log.records(reading)), books.route, offsets)

@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.increments.marks import NOTHING, Marks
-from pipelines.judging.events import all_events
+from pipelines.judging.events import all_events, event_rows, markers
 from pipelines.judging.log_events import classified_records, events_of, unsettled
 from pipelines.judging.route import Progress, Route
-from pipelines.judging.table_events import credit_events, ending_events, item_events, markers, order_events, transaction_events
+from pipelines.judging.table_events import CREDIT_EVENTS, ENDING_EVENTS, ITEM_EVENTS, ORDER_EVENTS, TRANSACTION_EVENTS
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.key_ranges import Since
 from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table
@@ -64,11 +64,11 @@ def read_new_rows(
     }
     of_tables = [
         [
-            item_events(items.where(_lies(is_kept, "id", marks.items))),
-            transaction_events(transactions.where(_lies(is_kept, "created_at_ms", marks.transactions_ms))),
-            order_events(orders.where(_lies(is_kept, "id", marks.orders))),
-            ending_events(ended.where(_lies(is_kept, "ended_at_ms", marks.ended_ms))),
-            credit_events(credits.where(_lies(is_kept, "id", marks.credits))),
+            event_rows(items.where(_lies(is_kept, "id", marks.items)), ITEM_EVENTS),
+            event_rows(transactions.where(_lies(is_kept, "created_at_ms", marks.transactions_ms)), TRANSACTION_EVENTS),
+            event_rows(orders.where(_lies(is_kept, "id", marks.orders)), ORDER_EVENTS),
+            event_rows(ended.where(_lies(is_kept, "ended_at_ms", marks.ended_ms)), ENDING_EVENTS),
+            event_rows(credits.where(_lies(is_kept, "id", marks.credits)), CREDIT_EVENTS),
         ]
         for is_kept in (True, False)
     ]

@@ -8,25 +8,30 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from pipelines.judging.history import KEY
+from pipelines.judging.table_events import MARKER, EventSql
 from pipelines.spark.sql_text import if_true
 
 
-def event_rows(
-    rows: DataFrame, said: Mapping[str, str], *, unnamed: str = "NULL", rare: tuple[str, Mapping[str, str]] | None = None
-) -> DataFrame:
-    """Returns one event per row, with the columns of KEY and a struct of other columns. Rows must have an `order_id`.
-
-    `said` maps columns of EVENT_COLUMNS to their SQL; the first one names the struct. `unnamed` is the SQL of the key column
-    `unnamed`. `rare` is a condition and the columns of a second struct, which is NULL in rows that do not meet the condition.
-    """
-    unnamed = f"CAST({unnamed} AS {KEY['unnamed']}) AS unnamed"
-    structs = [_struct(said)] if rare is None else [_struct(said), _struct(rare[1], rare[0])]
-    return rows.selectExpr("order_id", unnamed, *structs)
+def event_rows(rows: DataFrame, sql: EventSql) -> DataFrame:
+    """Returns the events of the rows, with the columns of KEY, a struct of the other columns, and a struct of the rare ones."""
+    unnamed = f"CAST({sql.unnamed} AS {KEY['unnamed']}) AS unnamed"
+    structs = [_struct(sql.columns)] + ([] if sql.rare is None else [_struct(sql.rare, sql.rare_where)])
+    return rows.alias("source").where(sql.where).selectExpr("order_id", unnamed, *structs)
 
 
-def _struct(said: Mapping[str, str], condition: str | None = None) -> str:
-    struct = f"struct({', '.join(f'{sql} AS {name}' for name, sql in said.items())})"
-    return f"{struct if condition is None else if_true(condition, struct)} AS with_{next(iter(said))}"
+def _struct(columns: Mapping[str, str], condition: str = "TRUE") -> str:
+    struct = f"struct({', '.join(f'{sql} AS {name}' for name, sql in columns.items())})"
+    return f"{struct if condition == 'TRUE' else if_true(condition, struct)} AS with_{next(iter(columns))}"
+
+
+def inbox_rows(events: DataFrame) -> DataFrame:
+    """Returns the events of the inbox, which have `inbox_events.INBOX_COLUMNS`, in the form of the other events."""
+    return event_rows(events, EventSql({name: name for name in events.columns if name not in KEY}, unnamed="unnamed"))
+
+
+def markers(transactions: DataFrame) -> DataFrame:
+    """Returns the markers: ROLLED_BACK rows without an order. Columns: marked_transaction_id, markers (1)."""
+    return transactions.where(MARKER).selectExpr("transaction_id AS marked_transaction_id", "1 AS markers")
 
 
 def all_events(events: Sequence[DataFrame]) -> DataFrame:

@@ -14,7 +14,8 @@ from sqlalchemy import Engine, text
 
 from pipelines.judging.route import Route
 from pipelines.judging.without_spark.auditing import RecordsOfBroker
-from pipelines.judging.without_spark.table_events import Row, TableRows
+from pipelines.judging.without_spark.in_sqlite import Row
+from pipelines.judging.without_spark.table_events import TableRows
 from pipelines.sources.logs.consumer_offsets import consumer_offsets_in
 from rocketmq_broker.databases.inbox import InboxStatus
 from rocketmq_broker.message import properties

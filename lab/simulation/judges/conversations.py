@@ -8,7 +8,7 @@ from typing import Final
 
 from lab.simulation.judges.shadow import AnswerKind, CustomerAnswer, CustomerRequest, SentRequest, Shadow
 from lab.simulation.judges.violation import Violation
-from pipelines.judging.without_spark.table_events import Row
+from pipelines.judging.without_spark.in_sqlite import Row
 
 _KINDS: Final = {
     200: AnswerKind.DONE,

@@ -15,7 +15,7 @@ from lab.simulation.judges.refused_orders import refused_but_open
 from lab.simulation.judges.shipping import shipping_violations
 from lab.simulation.judges.violation import Promise, Violation
 from order_messages.states import EntryKind, OrderState, TransactionKind, TransactionState
-from pipelines.judging.without_spark.table_events import Row
+from pipelines.judging.without_spark.in_sqlite import Row
 from rocketmq_broker.databases.inbox import InboxStatus
 from rocketmq_broker.message import properties, topics
 from rocketmq_commitlog.commit_log import LogRecord

@@ -10,7 +10,7 @@ from typing import Final
 from lab.simulation.judges.order_shadow import EXISTING, Effect, OpenRequest, OrderShadow, ShadowState
 from lab.simulation.judges.violation import Promise, Violation
 from order_service.domain.life_cycle import OrderEvent
-from pipelines.judging.without_spark.table_events import Row
+from pipelines.judging.without_spark.in_sqlite import Row
 
 Content = tuple[int, bool, Hashable]
 

@@ -14,7 +14,7 @@ from lab.simulation.judges.books import WorldBooks
 from lab.simulation.judges.broker_lists import BrokerLists
 from lab.simulation.judges.violation import Promise, Violation
 from order_messages.states import OrderState, TransactionKind, TransactionState
-from pipelines.judging.without_spark.table_events import Row
+from pipelines.judging.without_spark.in_sqlite import Row
 
 _WHILE_IT_STANDS: Final = frozenset({ShipmentState.SHIPPED})
 _AFTER_ITS_END: Final = frozenset({ShipmentState.SHORT, ShipmentState.RETURNED, ShipmentState.CALLED_OFF})

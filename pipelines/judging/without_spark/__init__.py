@@ -1,6 +1,6 @@
 """Judges a few thousand orders without Spark. Plain rows become events, and SQLite runs the rules.
 
-The rules, the facts and the columns of a history are the same as in the reconciliation. Only the conversion of rows and records
-into events is implemented twice. `tests/component/pipelines/judging/test_without_spark.py` checks both implementations with the
-same broken databases.
+Events, rules, facts and the columns of a history are the same SQL as in the reconciliation. SQLite lacks a few functions, and it
+cannot read JSON bodies as Spark does, so this is written in Python. `tests/component/pipelines/judging/test_without_spark.py`
+checks it with the same broken databases.
 """

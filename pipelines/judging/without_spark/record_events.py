@@ -1,16 +1,16 @@
-"""Builds events from records in memory. `pipelines.judging.log_events` does the same with DataFrames."""
+"""Builds events from records in memory, with the SQL of `pipelines.judging.record_events`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from pipelines.judging.route import REQUIRED, REQUIRED_OF_CANCELLATION, Progress, Route
-from pipelines.judging.without_spark.sqlite_judge import Event
-from pipelines.judging.without_spark.table_events import mark_of_item
-from rocketmq_broker.message import topics
+from pipelines.judging.record_events import RECORD_EVENTS, role_of
+from pipelines.judging.route import Progress, Route
+from pipelines.judging.without_spark.in_sqlite import mark_of_item, quoted, select
+from pipelines.judging.without_spark.table_events import events_of
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from rocketmq_commitlog.record_columns import COLUMNS, RecordColumns, RecordKind
 
@@ -19,40 +19,57 @@ _WANTED: Final = (
     "real_topic", "decided_queue_offsets", "body",
 )  # fmt: skip
 _TEXTS: Final = ("order_id", "customer", "currency", "reason")
-_NUMBERS: Final = ("total_cents", "created_at_ms", "cancelled_at_ms", "version")
-_ITEMS_SINCE_VERSION: Final = 2
-_BITS_OF: Final = {"version": 32}
-_SAID_AS: Final = {
-    "total_cents": "message_cents", "currency": "message_currency", "customer": "message_customer",
-    "created_at_ms": "message_placed_at_ms",
-}  # fmt: skip
-_SAID_OF_CANCELLATION_AS: Final = {
-    "total_cents": "cancel_cents", "currency": "cancel_currency", "customer": "cancel_customer",
-    "cancelled_at_ms": "cancel_ended_at_ms",
-}  # fmt: skip
+_NUMBERS: Final = {"total_cents": 64, "created_at_ms": 64, "cancelled_at_ms": 64, "version": 32}
+"""The integer fields of a body, with their numbers of bits."""
+
+Row = Mapping[str, Any]
+"""A record with the columns of `rocketmq_commitlog`."""
 
 
-Row = dict[str, Any]
-"""A record with the columns of `rocketmq_commitlog`, and its `role` for the route."""
-
-
-def record_events(found: Iterable[LogRecord | Damage], route: Route, progress: Progress) -> Iterator[Event]:
-    """Yields an event for each record of the route, except op messages, and for each damaged part.
+def record_events(found: Iterable[LogRecord | Damage], route: Route, progress: Progress) -> list[dict[str, Any]]:
+    """Returns an event for each record of the route, except op messages, and for each damaged part.
 
     Op messages only determine whether a half message is decided.
     """
     return events_of_rows(_columns(list(found)), route, progress)
 
 
-def events_of_rows(records: Iterable[Row], route: Route, progress: Progress) -> Iterator[Event]:
-    """Yields the events of records that were converted to rows."""
-    rows = [{**row, "role": role} for row in records if (role := _role(row, route)) is not None]
-    decided = {offset for row in rows if row["role"] == "op" for offset in _numbers(row["decided_queue_offsets"])}
-    for row in rows:
-        names = (row["keys"] or "").split(" ")
-        if row["role"] != "op":
-            for name in names if row["role"] == "damage" else names[:1]:
-                yield _event(row, name or None, row["queue_offset"] in decided, _is_consumed(row, progress))
+def events_of_rows(records: Sequence[Row], route: Route, progress: Progress) -> list[dict[str, Any]]:
+    """Returns the events of records that were converted to rows."""
+    roles = _roles(records, route)
+    decided = {offset for row in records if row["kind"] == RecordKind.OP for offset in _numbers(row["decided_queue_offsets"])}
+    source, said = [], []
+    for row in records:
+        role = roles[_place(row)]
+        if role is None or role == "op":
+            continue
+        names, fields = (row["keys"] or "").split(" "), _said(row["body"])
+        for name in names if role == "damage" else names[:1]:
+            source.append(
+                {name: row[name] for name in _SOURCE}
+                | {"role": role, "key": name or None, "order_id": fields.get("order_id", name or None), "is_carried": False}
+                | {"is_decided": row["queue_offset"] in decided, "is_consumed": _is_consumed(row, progress)}
+                | {"item_marks": _marks(fields)}
+            )
+            said.append({name: fields.get(name) for name in (*_TEXTS, *_NUMBERS)} | {"items": "items" in fields or None})
+    return events_of(RECORD_EVENTS, source, said)
+
+
+_SOURCE: Final = ("kind", "commit_log_offset", "size", "stored_at_ms", "born_at_ms", "unique_key")
+
+
+def _roles(records: Iterable[Row], route: Route) -> dict[tuple[str, ...], str | None]:
+    places = [dict(zip(_PLACE, place, strict=True)) for place in {_place(row) for row in records}]
+    found = select(f"SELECT *, {role_of(route, quoted)} AS role FROM source", source=places) if places else []
+    return {_place(row): row["role"] for row in found}
+
+
+_PLACE: Final = ("kind", "topic", "real_topic")
+"""The columns that determine a record's role."""
+
+
+def _place(row: Row) -> tuple[str, ...]:
+    return tuple(row[name] for name in _PLACE)
 
 
 def _columns(found: list[LogRecord | Damage]) -> list[Row]:
@@ -62,28 +79,6 @@ def _columns(found: list[LogRecord | Damage]) -> list[Row]:
     batch = RecordColumns.of(found)
     columns = [COLUMNS[name](batch) for name in _WANTED]
     return [dict(zip(_WANTED, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def _role(row: Row, route: Route) -> str | None:
-    kind, topic, real_topic = row["kind"], row["topic"], row["real_topic"]
-    if kind in (RecordKind.DAMAGE, RecordKind.GAP, RecordKind.OP):
-        return str(kind)
-    if kind == RecordKind.HALF:
-        return {route.topic: "half", route.cancellation_topic: "cancel_half"}.get(real_topic)
-    if kind == RecordKind.DISCARDED and real_topic == route.topic:
-        return "discarded"
-    if topic == topics.SCHEDULE_TOPIC and real_topic == route.retry_topic:
-        return "delayed"
-    by_topic = {
-        route.topic: "delivered",
-        route.cancellation_topic: "cancellation",
-        route.retry_topic: "retried",
-        route.dead_letter_topic: "dead",
-    }
-    if topic in by_topic:
-        return by_topic[topic]
-    is_copy = topic.startswith("%") or topic == topics.SCHEDULE_TOPIC
-    return "damage" if kind == RecordKind.COMMITTED and real_topic == route.topic and not is_copy else None
 
 
 def _numbers(texts: str | None) -> Iterator[int]:
@@ -98,78 +93,7 @@ def _is_consumed(row: Row, progress: Progress) -> bool | None:
     return None if offsets is None else row["queue_offset"] < offsets.get(row["queue_id"], 0)
 
 
-def _event(row: Row, key: str | None, is_decided: bool, is_consumed: bool | None) -> Row:
-    said = _said(row["body"])
-    order_id = key if said.get("order_id") is None else said["order_id"]
-    at_ms = row["stored_at_ms"]
-    event: Row = {"order_id": order_id, "unnamed": _unnamed(row) if order_id is None else None, "latest_at_ms": at_ms}
-    match row["role"]:
-        case "half":
-            decided_at_ms = at_ms if is_decided else None
-            event |= {"halves": 1, "half_at_ms": at_ms, "last_half_at_ms": at_ms, "last_decided_half_at_ms": decided_at_ms}
-            event["half_transaction_id"] = row["unique_key"]
-        case "cancel_half":
-            event |= {"cancel_halves": 1, "last_cancel_half_at_ms": at_ms}
-            event["last_decided_cancel_half_at_ms"] = at_ms if is_decided else None
-        case "discarded":
-            event |= {"discards": 1, "discarded_at_ms": at_ms}
-        case "delivered":
-            event |= _delivery(row, said, key)
-            event |= {"consumed": int(is_consumed is True), "unconsumed": int(is_consumed is False)}
-        case "delayed":
-            event |= {"delayed_at_ms": at_ms}
-        case "retried":
-            event |= {"retries": 1, "retried_at_ms": at_ms, "unconsumed_retries": int(is_consumed is False)}
-        case "dead":
-            event |= {"dead_letters": 1, "dead_at_ms": at_ms}
-        case "cancellation":
-            event |= _cancellation(row, said, key)
-            event["unconsumed_cancellations"] = int(is_consumed is False)
-        case "damage":
-            event["damaged"] = 1
-        case "gap":
-            event["gaps"] = 1
-    return event
-
-
-def _delivery(row: Row, said: Row, key: str | None) -> Row:
-    """Returns the columns of a delivered message. Each value occurs twice, for the minimum and the maximum of an order."""
-    columns = {column: said.get(name) for name, column in _SAID_AS.items()}
-    columns |= {"message_transaction_id": row["unique_key"], "message_items": _marks(said)}
-    times = {"delivered_at_ms": row["stored_at_ms"], "born_at_ms": row["born_at_ms"]}
-    return {
-        "deliveries": 1,
-        "commits": int(row["kind"] == RecordKind.COMMITTED),
-        "misnamed": int(said.get("order_id") != key),
-        "unreadable": int(not _is_readable(said, REQUIRED)),
-        "without_items": int(said.get("items") is None and (said.get("version") or 0) >= _ITEMS_SINCE_VERSION),
-        **_twice(columns | times),
-    }
-
-
-def _cancellation(row: Row, said: Row, key: str | None) -> Row:
-    """Returns the columns of the message of a cancellation, with minima and maxima."""
-    columns = {column: said.get(name) for name, column in _SAID_OF_CANCELLATION_AS.items()}
-    return {
-        "cancel_deliveries": 1,
-        "cancel_commits": int(row["kind"] == RecordKind.COMMITTED),
-        "cancel_misnamed": int(said.get("order_id") != key),
-        "cancel_unreadable": int(not _is_readable(said, REQUIRED_OF_CANCELLATION)),
-        "cancel_delivered_at_ms": row["stored_at_ms"],
-        **_twice(columns | {"cancel_message_id": row["unique_key"], "cancel_born_at_ms": row["born_at_ms"]}),
-    }
-
-
-def _twice(columns: Row) -> Row:
-    return {**columns, **{f"last_{name}": value for name, value in columns.items()}}
-
-
-def _is_readable(said: Row, required: Sequence[str]) -> bool:
-    """Returns True if consumers can read the body."""
-    return all(said.get(name) is not None for name in required) and said.get("version", 1) >= 1
-
-
-def _said(body: bytes | None) -> Row:
+def _said(body: bytes | None) -> dict[str, Any]:
     """Returns the fields of the body with the right types; empty if it is not a JSON object."""
     try:
         read = json.loads((body or b"").decode(errors="replace"), parse_constant=_refused)
@@ -177,8 +101,8 @@ def _said(body: bytes | None) -> Row:
         return {}
     if not isinstance(read, dict):
         return {}
-    said: Row = {name: text for name in _TEXTS if (text := _text(read.get(name))) is not None}
-    said |= {name: number for name in _NUMBERS if (number := _number(read.get(name), _BITS_OF.get(name, 64))) is not None}
+    said: dict[str, Any] = {name: text for name in _TEXTS if (text := _text(read.get(name))) is not None}
+    said |= {name: number for name, bits in _NUMBERS.items() if (number := _number(read.get(name), bits)) is not None}
     return said | {"items": read["items"]} if isinstance(read.get("items"), list) else said
 
 
@@ -204,11 +128,3 @@ def _mark(item: Any) -> int:
     """Returns the hash of an item. A malformed item gets a hash that no item of an order has."""
     fields = item if isinstance(item, dict) else {}
     return mark_of_item(_text(fields.get("name")), _number(fields.get("quantity"), 64))
-
-
-def _unnamed(row: Row) -> str:
-    """Returns the name of a record without an order, or of a part of the log as in `log_gaps.name_of_stretch`."""
-    if row["role"] not in ("damage", "gap"):
-        return row["unique_key"] or f"at {row['commit_log_offset']}"
-    again = "later" if row["stored_at_ms"] is None else f"at {row['stored_at_ms']} ms"
-    return f"from {row['commit_log_offset']} to {row['commit_log_offset'] + row['size']}, whole again {again}"

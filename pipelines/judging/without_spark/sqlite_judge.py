@@ -11,6 +11,7 @@ from typing import Any, Final
 from pipelines.judging import rules
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS, KEY, aggregates
+from pipelines.judging.without_spark.in_sqlite import fill
 
 Event = Mapping[str, object]
 """An event as a mapping of columns from `history.EVENT_COLUMNS`. Missing columns are NULL."""
@@ -40,12 +41,9 @@ def group(events: Iterable[Event]) -> list[dict[str, Any]]:
 def _rows(query: str, events: Iterable[Event], markers: Iterable[str]) -> list[dict[str, Any]]:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.row_factory = sqlite3.Row
-        connection.execute(f"CREATE TABLE events ({', '.join(EVENT_COLUMNS)})")
-        connection.execute("CREATE TABLE markers (marked_transaction_id)")
-        connection.executemany("INSERT INTO markers VALUES (?)", [(marker,) for marker in markers])
+        fill(connection, "markers", ["marked_transaction_id"], [{"marked_transaction_id": marker} for marker in markers])
         connection.execute("CREATE INDEX marked ON markers (marked_transaction_id)")
-        rows = [tuple(event.get(name) for name in EVENT_COLUMNS) for event in events]
-        connection.executemany(f"INSERT INTO events VALUES ({', '.join('?' * len(EVENT_COLUMNS))})", rows)
+        fill(connection, "events", tuple(EVENT_COLUMNS), events)
         return [dict(row) for row in connection.execute(query)]
 
 

@@ -8,7 +8,8 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.route import Route
 from pipelines.judging.totals import SUMMED
 from pipelines.judging.without_spark.auditing import RecordsOfBroker, audited
-from pipelines.judging.without_spark.table_events import Row, TableRows
+from pipelines.judging.without_spark.in_sqlite import Row
+from pipelines.judging.without_spark.table_events import TableRows
 from pipelines.sources.logs.consumer_offsets import read_consumer_offsets
 from rocketmq_commitlog.commit_log import scan, split_log
 from tests.component.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks

@@ -2,10 +2,10 @@
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.judging.events import all_events
+from pipelines.judging.events import all_events, event_rows
 from pipelines.judging.history import COUNTS, EVENT_COLUMNS
 from pipelines.judging.judge import grouped
-from pipelines.judging.table_events import credit_events, order_events
+from pipelines.judging.table_events import CREDIT_EVENTS, ORDER_EVENTS
 from pipelines.sources.databases.tables import CREDITS, ORDERS, Table
 
 AT_MS = 1_000
@@ -21,7 +21,11 @@ def orders_and_credits(spark: SparkSession) -> DataFrame:
     credits = [(name, "credit", "ada", 12, 1250, "M", f"T-{name}", AT_MS + 5) for name in ("b", "c")]
     more = ("b", "credit", "bob", 11, 1150, "M", "T-x", AT_MS + 3)
     return all_events(
-        [order_events(orders), credit_events(rows(spark, CREDITS, *credits)), credit_events(rows(spark, CREDITS, more))]
+        [
+            event_rows(orders, ORDER_EVENTS),
+            event_rows(rows(spark, CREDITS, *credits), CREDIT_EVENTS),
+            event_rows(rows(spark, CREDITS, more), CREDIT_EVENTS),
+        ]
     )
 
 
@@ -56,7 +60,9 @@ def test_histories_are_events_that_can_be_grouped_again(spark: SparkSession) -> 
     assert [(field.name, field.dataType.simpleString()) for field in once.schema] == list(EVENT_COLUMNS.items())
     again = grouped(
         once.unionByName(
-            grouped(all_events([order_events(rows(spark, ORDERS, ("c", "cy", 9, "EUR", "PLACED", 7, None, None, None)))]))
+            grouped(
+                all_events([event_rows(rows(spark, ORDERS, ("c", "cy", 9, "EUR", "PLACED", 7, None, None, None)), ORDER_EVENTS)])
+            )
         )
     )
     assert {row["order_id"]: (row["order_rows"], row["credit_rows"], row["customer"]) for row in again.collect()} == {
