@@ -122,7 +122,7 @@ class SimulatedWorld:
         self.loop.on_error = self._note_error
         self._processes: list[SimulatedProcess] = []
         self._tasks: set[asyncio.Task[Any]] = set()
-        """The tasks that wait between `play` and `end`. A task without a reference would be collected, which runs its `finally`."""
+        """The tasks that wait between `play` and `end`. Collecting an unreferenced task would run its `finally`."""
         self._context = contextvars.copy_context()
 
     def chance(self, *names: str | int) -> Chance:
