@@ -32,6 +32,7 @@ class RemoteCallFailed(Exception):
 @dataclass(slots=True, eq=False)
 class _Call:
     args: tuple[Any, ...]
+    named: Mapping[str, Any]
     response: asyncio.Future[Any] | None
     """None for a task, which has no response."""
     is_response_lost: bool = False
@@ -77,7 +78,7 @@ class RemoteFunction:
         while True:
             call = process.threads.wait_for(self._next(process))
             try:
-                result = self._function(*call.args)
+                result = self._function(*call.args, **call.named)
                 if inspect.iscoroutine(result):
                     result = process.run_and_wait(result)
             except Exception as error:
@@ -87,29 +88,29 @@ class RemoteFunction:
             else:
                 self._respond(call, result)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls the function from a plain function, and returns its result.
 
         Raises RemoteCallFailed, ConnectionRefusedError if no program serves the function, ConnectionResetError if its program
         dies, and TimeoutError after 5 s. After each of these errors the function may have been executed.
         """
-        return process_of_caller().threads.wait_for(self.call(*args))
+        return process_of_caller().threads.wait_for(self.call(*args, **named))
 
-    async def call(self, *args: Any) -> Any:
+    async def call(self, *args: Any, **named: Any) -> Any:
         """Calls the function from a coroutine function, like `__call__`."""
         response: asyncio.Future[Any] = self._loop.create_future()
-        self._send(_Call(args, response))
+        self._send(_Call(args, named, response))
         await asyncio.wait([response], timeout=TIMEOUT_S)
         if not response.done():
             raise TimeoutError(f"{self.name} did not respond within {TIMEOUT_S:g} s")
         return response.result()
 
-    def send(self, *args: Any) -> None:
+    def send(self, *args: Any, **named: Any) -> None:
         """Puts a task into the function's queue, and returns at once. The task waits until a program serves the function.
 
         A program that dies loses the task that it executes, like a Celery worker that acknowledges early.
         """
-        self._send(_Call(args, None))
+        self._send(_Call(args, named, None))
 
     # for the world
 
@@ -137,7 +138,8 @@ class RemoteFunction:
         late_s = faults[CALL_LATE].number("delay_s") if CALL_LATE in faults else 0.0
         self._later(late_s, call)
         if CALL_DOUBLED in faults:
-            second = _Call(call.args, None if call.response is None else self._loop.create_future(), is_response_lost=True)
+            response = None if call.response is None else self._loop.create_future()
+            second = _Call(call.args, call.named, response, is_response_lost=True)
             self._later(late_s + faults[CALL_DOUBLED].number("delay_s"), second)
 
     def _due(self) -> dict[str, PlannedEvent]:

@@ -121,6 +121,8 @@ class SimulatedWorld:
         """The unhandled errors. In a real process each would print a traceback."""
         self.loop.on_error = self._note_error
         self._processes: list[SimulatedProcess] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """The tasks that wait between `play` and `end`. Collecting an unreferenced task would run its `finally`."""
         self._context = contextvars.copy_context()
 
     def chance(self, *names: str | int) -> Chance:
@@ -175,6 +177,7 @@ class SimulatedWorld:
             return self.loop.run_until_complete(work)
         finally:
             asyncio.set_event_loop(None)
+            self._tasks = asyncio.all_tasks(self.loop)
             if was_collecting:
                 gc.enable()
 
@@ -185,6 +188,7 @@ class SimulatedWorld:
         for process in self._processes:
             process.clear()
         self.loop.clear()
+        self._tasks.clear()
         asyncio.set_event_loop(None)
 
     def do(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[None]:

@@ -153,7 +153,7 @@ def calls_of(world: ExploredWorld) -> tuple[list[object], list[str]]:
     def shop() -> None:
         for number in world.requests:
             try:
-                seen.append(credit(f"order-{number}"))
+                seen.append(credit(order=f"order-{number}"))
             except OSError as error:
                 seen.append(type(error).__name__)
 
@@ -223,7 +223,7 @@ def test_a_task_waits_for_a_program_and_its_error_ends_that_program(new_world: M
 
     def shop() -> None:
         for _ in world.requests:
-            work.send("order-1")
+            work.send(order="order-1")
 
     world.run(shop=shop, bank=work.serve)
     assert executed == [("order-1", True)]
@@ -251,7 +251,7 @@ def test_coroutine_functions_call_and_are_called(new_world: MakeWorld) -> None:
 
     async def shop() -> None:
         async for number in world.requests:
-            seen.append(await double.call(number))
+            seen.append(await double.call(number=number))
 
     world.run(shop=shop, bank=double.serve)
     assert seen == [2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import re
@@ -253,6 +254,21 @@ def test_a_program_dies_at_its_crash_point_and_starts_again() -> None:
 
     explore(plan=with_fault('{"at_s": 1, "what": "process.kill_at_point", "where": "shop", "parameters": {"nth": 1}}'))(crashes)()
     assert len(starts) == 2
+
+
+def test_a_program_that_waits_when_its_world_ends_does_not_run_on_during_the_assertions() -> None:
+    world, ended = ExploredWorld(1), list[str]()
+
+    async def bank() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("bank")
+
+    world.run(bank=bank)
+    gc.collect()
+    assert ended == []
+    world.end()
 
 
 def test_a_call_fails_where_the_test_allows_it_and_the_program_starts_again() -> None:
