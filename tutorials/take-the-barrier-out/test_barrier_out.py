@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from lab.simulation.judges.violation import Promise
-from lab.simulation.planted.all_planted import planted
 from lab.simulation.world import play
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, read_plan
+from tests.lab.planted.all_planted import PLANTED
 
 pytestmark = pytest.mark.worlds
 
@@ -89,6 +89,6 @@ def test_one_message_that_is_delivered_twice_shows_a_balance_that_grows_by_dupli
     """Tests the solution of the second exercise."""
     plan = read_plan((HERE / "twice.json").read_bytes())
     assert play(plan).violations == ()
-    with planted("duplicates-added"):
+    with PLANTED["duplicates-added"].planted():
         broken = play(plan).violations
     assert broken[0].promise == Promise.BALANCE_IS_SUM

@@ -17,14 +17,25 @@ from rocketmq_broker.world import Chance
 CUSTOMERS: Final = ("ana", "ben", "chi", "dan", "eve", "fay", "gus", "hal")
 ARTICLES: Final = ("pen", "ink", "paper", "lamp", "desk", "chair")
 
-_ORDERS: Final = (*(6 * ((2, 4),)), *(2 * ((4, 8),)), (8, 20))
-"""The minimum and maximum number of orders. Most simulations are small.
 
-Small simulations take less time, and more of their faults hit the same order.
-"""
-_ACTING_S: Final = (8.0, 60.0)
-_FAULTS: Final = ((1, 3), (2, 6), (2, 6), (6, 12))
-"""The minimum and maximum number of faults of a simulation with faults."""
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """The size of a simulation: its customers' orders, the time in which they act, and its faults."""
+
+    orders: Sequence[tuple[int, int]]
+    """Pairs of a minimum and a maximum number of orders. A simulation draws one pair."""
+    acting_s: tuple[float, float]
+    """The minimum and maximum duration in seconds of the customers' actions."""
+    faults: Sequence[tuple[int, int]]
+    """Pairs of a minimum and a maximum number of faults. A simulation with faults draws one pair."""
+
+
+_SMALL: Final = _Size((*(6 * ((2, 4),)), *(2 * ((4, 8),)), (8, 20)), (8.0, 60.0), ((1, 3), (2, 6), (2, 6), (6, 12)))
+"""Small simulations take less time, and more of their faults hit the same order."""
+_LARGE: Final = _Size(((20, 60),), (60.0, 240.0), ((1, 4), (4, 12), (4, 12), (12, 24)))
+"""Large simulations have more messages in the same files and batches, and broker restarts with older transactions."""
+_LARGE_EVERY: Final = 10
+"""A simulation is large if its seed is a multiple of this number."""
 _KIND_IS_USED: Final = 0.5
 _WITHOUT_FAULTS: Final = 0.02
 _OUTAGE: Final = 0.02
@@ -36,12 +47,16 @@ _SOON_S: Final = 2.0
 
 def plan_of(seed: int) -> Plan:
     """Returns the plan of a seed, which is the same in each call and each interpreter."""
-    shape = shape_of(stream(seed, "plan", "shape"))
-    acting_s = rounded(stream(seed, "plan", "acting").uniform(*_ACTING_S))
-    actions = list(_actions(seed, shape, acting_s))
-    events = [*actions, *_faults(seed, shape, actions, acting_s)]
+    shape, size = shape_of(stream(seed, "plan", "shape")), _size_of(seed)
+    acting_s = rounded(stream(seed, "plan", "acting").uniform(*size.acting_s))
+    actions = list(_actions(seed, shape, size, acting_s))
+    events = [*actions, *_faults(seed, shape, size, actions, acting_s)]
     ends_s = max([acting_s, *(event.ends_s for event in events)])
     return Plan(seed, shape.as_settings(), (), rounded(ends_s)).with_events(events)
+
+
+def _size_of(seed: int) -> _Size:
+    return _SMALL if seed % _LARGE_EVERY else _LARGE
 
 
 def shape_of(chance: Chance) -> WorldShape:
@@ -94,12 +109,12 @@ class _Mix:
         )
 
 
-def _actions(seed: int, shape: WorldShape, acting_s: float) -> Iterator[PlannedEvent]:
+def _actions(seed: int, shape: WorldShape, size: _Size, acting_s: float) -> Iterator[PlannedEvent]:
     chance = stream(seed, "plan", "customers")
     mix, is_in_bursts = _Mix.drawn(chance), chance.random() < 0.3
     customers = CUSTOMERS[: chance.randint(2, len(CUSTOMERS))]
     bursts = [chance.uniform(0, acting_s) for _ in range(chance.randint(2, 6))]
-    for order in range(1, chance.randint(*chance.choice(_ORDERS)) + 1):
+    for order in range(1, chance.randint(*chance.choice(size.orders)) + 1):
         own = stream(seed, "plan", "order", order)
         at_s = own.choice(bursts) + own.uniform(0, 3) if is_in_bursts else own.uniform(0, acting_s)
         yield from _one_order(own, mix, shape, order, own.choice(customers), rounded(min(at_s, acting_s)))
@@ -137,7 +152,7 @@ def _items(chance: Chance, mix: _Mix, shape: WorldShape) -> list[list[str | int]
     return items
 
 
-def _faults(seed: int, shape: WorldShape, actions: Sequence[PlannedEvent], acting_s: float) -> list[PlannedEvent]:
+def _faults(seed: int, shape: WorldShape, size: _Size, actions: Sequence[PlannedEvent], acting_s: float) -> list[PlannedEvent]:
     """Draws the faults.
 
     A simulation has only some kinds of faults, so that each kind occurs more often and fewer faults hide others.
@@ -147,7 +162,7 @@ def _faults(seed: int, shape: WorldShape, actions: Sequence[PlannedEvent], actin
     used = [kind for kind in possible if chance.random() < _KIND_IS_USED] or list(possible)
     shares = [possible[kind].share for kind in used]
     faults: list[PlannedEvent] = []
-    for number in range(_count(chance)):
+    for number in range(_count(chance, size)):
         own = stream(seed, "plan", "fault", number)
         kind = own.choices(used, shares)[0]
         faults.append(_fault(own, kind, shape, faults, actions, acting_s))
@@ -156,11 +171,11 @@ def _faults(seed: int, shape: WorldShape, actions: Sequence[PlannedEvent], actin
     return faults
 
 
-def _count(chance: Chance) -> int:
+def _count(chance: Chance, size: _Size) -> int:
     """Draws the number of faults: often few, sometimes many."""
     if chance.random() < _WITHOUT_FAULTS:
         return 0
-    return chance.randint(*chance.choice(_FAULTS))
+    return chance.randint(*chance.choice(size.faults))
 
 
 def _fault(

@@ -93,7 +93,7 @@ def test_customers_act_on_orders_that_they_have_placed_before() -> None:
                 placed[event.whole("order")] = event.where
             elif event.what in ACTIONS:
                 assert placed[event.whole("order")] == event.where
-        assert 2 <= len(placed) <= 20
+        assert len(placed) in (range(20, 61) if plan.seed % 10 == 0 else range(2, 21))
 
 
 def test_some_customers_forget_an_order_that_nobody_answered() -> None:
