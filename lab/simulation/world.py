@@ -14,7 +14,6 @@ from typing import Final
 from lab.simulation.action_kinds import ActionKind
 from lab.simulation.customers.conversations import conversation
 from lab.simulation.customers.customers import AnsweredRequest, CustomerAction, Customers
-from lab.simulation.fault_kinds import FaultKind
 from lab.simulation.judges.agreement import disagreements
 from lab.simulation.judges.audit import audit
 from lab.simulation.judges.books import read_books, read_store
@@ -51,8 +50,8 @@ message waits longer is stopped early. If clocks were wrong, a message may wait 
 _ENOUGH_ORDERS: Final = 12
 """The minimum number of orders for which no answer at all is a violation. Fewer orders may all fall into one outage."""
 _JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
-_CLOCK_FAULTS: Final = frozenset({FaultKind.CLOCK_LEAP, FaultKind.CLOCK_STOP, FaultKind.CLOCK_RATE})
-_NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYNCS, FaultKind.DISK_FAIL_WRITES})
+_CLOCK_FAULTS: Final = frozenset({"clock.leap", "clock.stop", "clock.rate"})
+_NEEDS_SYNC: Final = frozenset({"machine.power", "disk.fail_syncs", "disk.fail_writes"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.plans.fault_table import FAULTS
 from lab.simulation.search.pages import page_text
 from lab.simulation.search.processes import PlayingProcesses
 from lab.simulation.search.worlds import WorldEnd
 from lab.simulation.shapes import SIMPLEST
 from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, ShrinkingProgress, shrink
-
-_FAULTS = frozenset(map(str, FaultKind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def keep_failure(
 
 def _without_last_fault(plan: Plan) -> Plan | None:
     """Returns the plan without its last fault, or None if it has no fault."""
-    faults = [number for number, event in enumerate(plan.events) if event.what in _FAULTS]
+    faults = [number for number, event in enumerate(plan.events) if event.what in FAULTS]
     if not faults:
         return None
     return plan.with_events([*plan.events[: faults[-1]], *plan.events[faults[-1] + 1 :]])

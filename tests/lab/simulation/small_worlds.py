@@ -7,11 +7,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.plans.fault_table import FAULTS
 from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 
-KINDS = list(FaultKind)
+KINDS = list(FAULTS)
 
 
 @dataclass
@@ -84,7 +84,7 @@ def play_losing_every_fiftieth(plan: Plan) -> SmallWorld:
 def play_without_freezes(plan: Plan) -> SmallWorld:
     """Plays a world in which one kind of fault never fires."""
     world = play(plan)
-    del world.fired[FaultKind.PROCESS_FREEZE]
+    del world.fired["process.freeze"]
     return world
 
 
