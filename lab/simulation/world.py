@@ -6,7 +6,6 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
 from typing import Final
@@ -26,7 +25,7 @@ from lab.simulation.judges.safety import SafetyJudge
 from lab.simulation.judges.shadow import AnswerKind
 from lab.simulation.judges.violation import Promise, Violation
 from lab.simulation.plans.fitting import shape_for
-from lab.simulation.search.worlds import FoundBroken
+from lab.simulation.search.worlds import FoundBroken, WorldEnd
 from lab.simulation.services.settings import ShopSettings
 from lab.simulation.services.shop import SimulatedShop
 from lab.simulation.services.shop_faults import ShopFaults
@@ -34,7 +33,6 @@ from lab.simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_D
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
-from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_PORT, broker, name_server
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
@@ -54,18 +52,7 @@ _CLOCK_FAULTS: Final = frozenset({"clock.leap", "clock.stop", "clock.rate"})
 _NEEDS_SYNC: Final = frozenset({"machine.power", "disk.fail_syncs", "disk.fail_writes"})
 
 
-@dataclass(frozen=True, slots=True)
-class ShopPlayed:
-    """The result of a simulation."""
-
-    digest: str
-    violations: tuple[FoundBroken, ...]
-    fired: Mapping[str, int]
-    happenings: tuple[RecordedEvent, ...]
-    simulated_s: float
-
-
-def play(plan: Plan) -> ShopPlayed:
+def play(plan: Plan) -> WorldEnd:
     """Runs the plan to its end and returns the result. Raises UnreadablePlan, and NothingLeft if the simulation ends early."""
     logging.disable(logging.CRITICAL)
     try:
@@ -112,7 +99,7 @@ class _ShopWorld:
         """The bytes of incomplete frames in each direction of a connection."""
         self._watch()
 
-    def played(self) -> ShopPlayed:
+    def played(self) -> WorldEnd:
         try:
             self._world.run(self._play())
         finally:
@@ -122,9 +109,10 @@ class _ShopWorld:
         if len(placings) >= _ENOUGH_ORDERS and not any(it.answer.kind is not AnswerKind.LOST for it in self._conversations):
             self._found([Violation(Promise.SOMEBODY_IS_SERVED, f"of {len(placings)} orders none was answered")])
         history = self._world.history
-        return ShopPlayed(
-            history.digest, tuple(self._broken), dict(self._injector.fired), tuple(history.happenings), self._world.elapsed_s
-        )
+        return WorldEnd(
+            self._plan, history.digest, dict(self._injector.fired), self._world.elapsed_s, tuple(self._broken),
+            tuple(history.happenings),
+        )  # fmt: skip
 
     @property
     def _must_sync(self) -> bool:

@@ -10,7 +10,7 @@ from lab.simulation.planted.kept import HuntedWorld, KeptHunt, ShrunkBug
 from lab.simulation.search.worlds import WorldEnd
 from lab.simulation.shapes import SIMPLEST
 from rocketmq_broker.testing.simulation.plan import Plan
-from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
+from rocketmq_broker.testing.simulation.shrinking import shrink
 
 PlayPlan = Callable[[Plan | int], WorldEnd]
 """A function that runs a plan, or the plan of a seed. The function never raises: an error counts as a violated guarantee."""
@@ -89,19 +89,9 @@ def _shrink_found(names: Iterable[str], play: PlayPlan, kept: KeptHunt, tries: i
 
 def _shrunk(name: str, seed: int, play: PlayPlan, tries: int) -> ShrunkBug | None:
     """Returns the smallest simulation that shows the bug, or None if the failure cannot be repeated."""
-    played = 0
     with planted(name):
         failed = play(seed)
-
-        def fails(plan: Plan) -> bool:
-            nonlocal played
-            played += 1
-            return play(plan).fails_like(failed)
-
         if not failed.broken:
             return None
-        try:
-            smallest = shrink(failed.plan, fails, budget=tries, simplest=SIMPLEST)
-        except PlanDoesNotFail:
-            return None
-    return ShrunkBug(name, seed, len(smallest.events), played)
+        found = shrink(failed.plan, lambda plan: play(plan).fails_like(failed), budget=tries, simplest=SIMPLEST)
+    return ShrunkBug(name, seed, len(found.plan.events), found.tried) if found.is_repeated else None

@@ -26,7 +26,7 @@ def test_a_broker_whose_disk_broke_its_store_ends_and_is_started_again() -> None
     ended = play(plan_with(PlannedEvent(30.0, "disk.fail_syncs", "broker-a", 0.0, {"count": 8})))
     starts = [it for it in ended.happenings if it.kind == "start" and it.text == "broker-a starts"]
     assert len(starts) > 1
-    assert ended.violations == ()
+    assert ended.broken == ()
 
 
 def test_a_task_that_its_order_and_its_database_make_fail_leaves_no_error_behind() -> None:
@@ -37,14 +37,14 @@ def test_a_task_that_its_order_and_its_database_make_fail_leaves_no_error_behind
         )
     )
     assert ended.fired == {"worker.fail_order": 1, "database.refuse": 1}
-    assert ended.violations == ()
+    assert ended.broken == ()
 
 
 def test_locks_of_a_database_that_overlap_end_with_the_last_one() -> None:
     locks = [PlannedEvent(at_s, "database.locked", "credits-database", 40.0 - at_s) for at_s in (20.0, 20.5, 21.0)]
     ended = play(plan_with(*locks))
     assert ended.fired == {"database.locked": 3}
-    assert ended.violations == ()
+    assert ended.broken == ()
 
 
 def test_clocks_and_deaths_at_one_machine_may_overlap() -> None:
@@ -63,7 +63,7 @@ def test_clocks_and_deaths_at_one_machine_may_overlap() -> None:
         "clock.rate": 1,
         "process.kill_at_disk": 2,
     }
-    assert ended.violations == ()
+    assert ended.broken == ()
 
 
 def test_a_broker_that_ends_closes_its_connections_in_the_same_order_each_time() -> None:
@@ -82,7 +82,7 @@ def test_a_death_after_a_statement_that_outlasts_the_faults_does_not_come() -> N
     ]
     played = play(Plan(2631, WorldShape().as_settings(), tuple(events), 46.488))
     assert "process.kill_at_database" not in played.fired
-    assert played.violations == ()
+    assert played.broken == ()
 
 
 def test_a_topic_whose_settings_the_disk_refused_once_is_there_after_the_broker_died() -> None:
@@ -95,4 +95,4 @@ def test_a_topic_whose_settings_the_disk_refused_once_is_there_after_the_broker_
     )
     ended = play(Plan(516, SHAPE.as_settings(), (), 1.3).with_events(events))
     assert ended.fired == {"disk.fail_syncs": 1, "process.kill_at_disk": 1}
-    assert ended.violations == ()
+    assert ended.broken == ()

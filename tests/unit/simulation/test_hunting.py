@@ -47,7 +47,7 @@ class SmallHunt:
             broken.append(FoundBroken("Kept.", f"order 3 of {len(orders)} is lost"))
         elif is_careless and 3 not in orders:
             broken.append(FoundBroken("Kept.", "nobody ordered"))
-        return WorldEnd(plan, "", {}, 1.0, 0.5, tuple(broken))
+        return WorldEnd(plan, "", {}, 1.0, tuple(broken), cpu_s=0.5)
 
     def has_played(self, seed: int, left: Sequence[str]) -> None:
         self.left.append((seed, len(left)))

@@ -88,8 +88,8 @@ def _enough(way: type[Way], anomaly: Anomaly, plan: Plan, tries: int) -> tuple[s
     def fails(smaller: Plan) -> bool:
         return anomaly in anomalies_of(way, ExploredWorld(smaller.seed, smaller))
 
-    smallest = shrink(plan, fails, budget=tries)
-    return tuple(f"{event.what} {event.where}" for event in smallest.events if event.what != REQUEST)
+    found = shrink(plan, fails, budget=tries)
+    return tuple(f"{event.what} {event.where}" for event in found.plan.events if event.what != REQUEST)
 
 
 def _searched(name: str, seeds: Sequence[int]) -> SearchedWay:
