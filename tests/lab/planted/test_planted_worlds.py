@@ -34,5 +34,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_a_world_finds_the_planted_bug(bug: PlantedBug, pytestconfig: pytest.Config) -> None:
     seeds = [] if bug.seed is None else [bug.seed]
     seeds += range(1, 1 + pytestconfig.getoption("--hunt", 0))
-    found = first_found(bug, seeds, lambda seed: world.play(plan_of(seed)).violations)
+    found = first_found(bug, seeds, lambda seed: world.play(plan_of(seed)).broken)
     assert found == (bug.seed, bug.breaks)
