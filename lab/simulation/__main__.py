@@ -13,7 +13,7 @@ from lab.simulation.search.command import SimulationCommand
 from lab.simulation.search.worlds import Worlds
 from lab.simulation.world import play
 from rocketmq_broker.stop_signals import until_interrupted
-from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan, read_plan
+from rocketmq_broker.testing.simulation.plan import UnreadablePlan, read_plan
 
 app = typer.Typer(add_completion=False)
 
@@ -50,7 +50,9 @@ def simulate(
         if seed is not None:
             code = command.play_seed(seed)
         elif plan is not None:
-            code = command.play_plan(_fitting(read_plan(plan.read_bytes())), plan, picture)
+            read = read_plan(plan.read_bytes())
+            shape_for(read)
+            code = command.play_plan(read, plan, picture)
         elif check_digests is not None:
             code = command.check_digests(range(first, first + check_digests))
         else:
@@ -62,12 +64,6 @@ def simulate(
         console.print("Stopped. Run the same command to continue.")
         code = 130
     raise typer.Exit(code)
-
-
-def _fitting(plan: Plan) -> Plan:
-    """Returns the plan unchanged. Raises UnreadablePlan for an unknown setting or event, or for a fault without a target."""
-    shape_for(plan)
-    return plan
 
 
 if __name__ == "__main__":

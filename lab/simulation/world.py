@@ -6,7 +6,6 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
 from typing import Final
@@ -14,7 +13,6 @@ from typing import Final
 from lab.simulation.action_kinds import ActionKind
 from lab.simulation.customers.conversations import conversation
 from lab.simulation.customers.customers import AnsweredRequest, CustomerAction, Customers
-from lab.simulation.fault_kinds import FaultKind
 from lab.simulation.judges.agreement import disagreements
 from lab.simulation.judges.audit import audit
 from lab.simulation.judges.books import read_books, read_store
@@ -27,7 +25,7 @@ from lab.simulation.judges.safety import SafetyJudge
 from lab.simulation.judges.shadow import AnswerKind
 from lab.simulation.judges.violation import Promise, Violation
 from lab.simulation.plans.fitting import shape_for
-from lab.simulation.search.worlds import FoundBroken
+from lab.simulation.search.worlds import FoundBroken, WorldEnd
 from lab.simulation.services.settings import ShopSettings
 from lab.simulation.services.shop import SimulatedShop
 from lab.simulation.services.shop_faults import ShopFaults
@@ -35,7 +33,6 @@ from lab.simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_D
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
-from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_PORT, broker, name_server
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
@@ -51,22 +48,11 @@ message waits longer is stopped early. If clocks were wrong, a message may wait 
 _ENOUGH_ORDERS: Final = 12
 """The minimum number of orders for which no answer at all is a violation. Fewer orders may all fall into one outage."""
 _JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
-_CLOCK_FAULTS: Final = frozenset({FaultKind.CLOCK_LEAP, FaultKind.CLOCK_STOP, FaultKind.CLOCK_RATE})
-_NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYNCS, FaultKind.DISK_FAIL_WRITES})
+_CLOCK_FAULTS: Final = frozenset({"clock.leap", "clock.stop", "clock.rate"})
+_NEEDS_SYNC: Final = frozenset({"machine.power", "disk.fail_syncs", "disk.fail_writes"})
 
 
-@dataclass(frozen=True, slots=True)
-class ShopPlayed:
-    """The result of a simulation."""
-
-    digest: str
-    violations: tuple[FoundBroken, ...]
-    fired: Mapping[str, int]
-    happenings: tuple[RecordedEvent, ...]
-    simulated_s: float
-
-
-def play(plan: Plan) -> ShopPlayed:
+def play(plan: Plan) -> WorldEnd:
     """Runs the plan to its end and returns the result. Raises UnreadablePlan, and NothingLeft if the simulation ends early."""
     logging.disable(logging.CRITICAL)
     try:
@@ -113,7 +99,7 @@ class _ShopWorld:
         """The bytes of incomplete frames in each direction of a connection."""
         self._watch()
 
-    def played(self) -> ShopPlayed:
+    def played(self) -> WorldEnd:
         try:
             self._world.run(self._play())
         finally:
@@ -123,9 +109,10 @@ class _ShopWorld:
         if len(placings) >= _ENOUGH_ORDERS and not any(it.answer.kind is not AnswerKind.LOST for it in self._conversations):
             self._found([Violation(Promise.SOMEBODY_IS_SERVED, f"of {len(placings)} orders none was answered")])
         history = self._world.history
-        return ShopPlayed(
-            history.digest, tuple(self._broken), dict(self._injector.fired), tuple(history.happenings), self._world.elapsed_s
-        )
+        return WorldEnd(
+            self._plan, history.digest, dict(self._injector.fired), self._world.elapsed_s, tuple(self._broken),
+            tuple(history.happenings),
+        )  # fmt: skip
 
     @property
     def _must_sync(self) -> bool:

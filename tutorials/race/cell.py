@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from rocketmq_broker.client import Producer
+from tutorials.race.brokers import RacedBroker
 from tutorials.race.credits import Credits
 from tutorials.race.environment import Environment
 from tutorials.race.faults import Fault, FaultPlan
@@ -30,9 +31,9 @@ async def play(way: type[Way], fault: Fault, *, orders: int, seed: int, folder: 
     async with way.broker(seed, folder / "broker") as broker:
         async with Producer("topics", namesrv_addr=broker.namesrv_addr) as topics:
             await topics.create_topic(TOPIC)
-        environment = Environment(broker, FaultPlan(seed, fault, broker.slow_commit_s), folder)
+        environment = Environment(broker.namesrv_addr, lambda: broker.now_s, FaultPlan(seed, fault, broker.slow_commit_s), folder)
         OrderDatabase.create(environment.order_file, way.schema)
-        cell = _Cell(way, environment, seed)
+        cell = _Cell(way, broker, environment, seed)
         await cell.begin()
         for number in range(orders):
             await cell.take(number)
@@ -43,8 +44,9 @@ async def play(way: type[Way], fault: Fault, *, orders: int, seed: int, folder: 
 class _Cell:
     """The processes and the customers of one run."""
 
-    def __init__(self, way: type[Way], environment: Environment, seed: int) -> None:
+    def __init__(self, way: type[Way], broker: RacedBroker, environment: Environment, seed: int) -> None:
         self.way_class = way
+        self.broker = broker
         self.environment = environment
         self.requested_at_s: dict[str, float] = {}
         self.asked_while_down: set[int] = set()
@@ -57,17 +59,18 @@ class _Cell:
 
     async def take(self, number: int) -> None:
         """Waits for a random time, applies the faults that are due, and places order `number` as a customer. Ignores errors."""
-        await self.environment.broker.pause(self._customers.uniform(*self.way_class.order_every_s))
+        await self.broker.pause(self._customers.uniform(*self.way_class.order_every_s))
         await self._restart_dead()
         await self._broker_is_down(self.environment.plan.is_broker_down(number))
         order = Order(number, self._customers.randrange(100, 50_000))
-        self.requested_at_s[order.order_id] = self.environment.now_s
-        if not self.environment.broker.is_running:
+        self.requested_at_s[order.order_id] = self.environment.now_s()
+        if not self.broker.is_running:
             self.asked_while_down.add(number)
         if self.environment.plan.strikes(Fault.ANSWER_LOST, order.order_id):
-            self.environment.lose_answer_about(order.order_id)
+            self.broker.lose_answer_about(order.order_id)
+            self.environment.lose_answer()
         if self.environment.plan.strikes(Fault.COMMIT_LOST, order.order_id):
-            self.environment.broker.lose_next_decision()
+            self.broker.lose_next_decision()
         try:
             await self.way.place(order)
         except ProcessDied:
@@ -82,7 +85,7 @@ class _Cell:
         self.environment.plan.end()
         await self._broker_is_down(False)
         await self._restart_dead()
-        await self.environment.broker.come_to_rest()
+        await self.broker.come_to_rest()
         await self.process.end()
         await self.credits.end()
 
@@ -110,10 +113,10 @@ class _Cell:
 
     async def _broker_is_down(self, is_down: bool) -> None:
         self.environment.task_queue.is_down = is_down
-        if is_down and self.environment.broker.is_running:
-            await self.environment.broker.kill()
-        elif not is_down and not self.environment.broker.is_running:
-            await self.environment.broker.restart()
+        if is_down and self.broker.is_running:
+            await self.broker.kill()
+        elif not is_down and not self.broker.is_running:
+            await self.broker.restart()
 
     async def _begin_process(self) -> None:
         self.process = Process(self.environment)
@@ -141,7 +144,7 @@ def _figures(cell: _Cell, orders: int) -> Figures:
     environment = cell.environment
     verdict = judge(environment.order_file, environment.credit_file, cell.requested_at_s)
     stored = max(1, verdict.stored)
-    records = environment.broker.count_records()
+    records = cell.broker.count_records()
     return Figures(
         way=cell.way_class.name,
         fault=environment.plan.fault.value,

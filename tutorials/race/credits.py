@@ -65,7 +65,7 @@ class Credits:
         order = json.loads(body)
         row = (order["order_id"], order["total_cents"] // 100)
         self._ledger.execute("BEGIN IMMEDIATE")
-        self._ledger.execute("INSERT OR IGNORE INTO credits VALUES (?, ?, ?)", (*row, self.environment.now_s))
+        self._ledger.execute("INSERT OR IGNORE INTO credits VALUES (?, ?, ?)", (*row, self.environment.now_s()))
         self._ledger.execute("INSERT INTO credits_without_key VALUES (?, ?)", row)
         self._ledger.execute("COMMIT")
         await self.may_die(order["order_id"])

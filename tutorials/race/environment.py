@@ -1,10 +1,10 @@
-"""The parts of a run that survive its processes: the broker, the task queue, both databases' files, and the fault plan."""
+"""The parts of a run that survive its processes: the task queue, both databases' files, and the fault plan."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tutorials.race.brokers import RacedBroker
 from tutorials.race.calls import Service
 from tutorials.race.faults import FaultPlan
 
@@ -47,7 +47,10 @@ class TaskQueue:
 class Environment:
     """The parts of one run that survive its processes."""
 
-    broker: RacedBroker
+    namesrv_addr: str
+    """The address of the name server. It is also valid while the name server is down."""
+    now_s: Callable[[], float]
+    """Returns the time since the start of the run in seconds."""
     plan: FaultPlan
     folder: Path
     task_queue: TaskQueue = field(default_factory=TaskQueue)
@@ -68,18 +71,7 @@ class Environment:
         """The path of the credit database."""
         return self.folder / "credits.db"
 
-    @property
-    def namesrv_addr(self) -> str:
-        """The address of the name server. It is also valid while the name server is down."""
-        return self.broker.namesrv_addr
-
-    @property
-    def now_s(self) -> float:
-        """The time since the start of the run in seconds."""
-        return self.broker.now_s
-
-    def lose_answer_about(self, order_id: str) -> None:
-        """Drops the response to the order's next message, task or call, after the message is stored or the work is done."""
-        self.broker.lose_answer_about(order_id)
+    def lose_answer(self) -> None:
+        """Drops the response to the next task or call, after the task is stored or the work is done."""
         self.task_queue.answers_to_lose += 1
         self.credit_service.answers_to_lose += 1

@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from lab.simulation.judges.violation import Promise
-from lab.simulation.planted.all_planted import planted
 from lab.simulation.world import play
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, read_plan
+from tests.lab.planted.all_planted import PLANTED
 
 pytestmark = pytest.mark.worlds
 
@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from lab.simulation.world import play
 from rocketmq_broker.testing.simulation.plan import read_plan
-violations = play(read_plan(Path(sys.argv[1]).read_bytes())).violations
+violations = play(read_plan(Path(sys.argv[1]).read_bytes())).broken
 print(*violations, sep="\\n")
 sys.exit(bool(violations))
 """
@@ -74,7 +74,7 @@ def test_without_the_barrier_a_transaction_gets_two_outcomes(without_barrier: Pa
 
 
 def test_with_the_barrier_the_same_plan_keeps_every_promise() -> None:
-    assert play(late_orders()).violations == ()
+    assert play(late_orders()).broken == ()
 
 
 def test_a_lock_that_ends_before_the_first_check_back_does_no_harm_without_the_barrier(
@@ -88,7 +88,7 @@ def test_a_lock_that_ends_before_the_first_check_back_does_no_harm_without_the_b
 def test_one_message_that_is_delivered_twice_shows_a_balance_that_grows_by_duplicates() -> None:
     """Tests the solution of the second exercise."""
     plan = read_plan((HERE / "twice.json").read_bytes())
-    assert play(plan).violations == ()
-    with planted("duplicates-added"):
-        broken = play(plan).violations
+    assert play(plan).broken == ()
+    with PLANTED["duplicates-added"].planted():
+        broken = play(plan).broken
     assert broken[0].promise == Promise.BALANCE_IS_SUM

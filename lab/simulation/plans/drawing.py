@@ -7,24 +7,35 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lab.simulation.action_kinds import ActionKind
-from lab.simulation.fault_kinds import FaultKind
-from lab.simulation.plans.fault_table import FAULTS, rounded
+from lab.simulation.plans.fault_table import FAULTS, OUTAGE, parts_of
 from lab.simulation.shapes import WorldShape
 from rocketmq_broker.testing.simulation.chance import stream
+from rocketmq_broker.testing.simulation.fault_rows import drawn_faults, possible
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from rocketmq_broker.world import Chance
 
 CUSTOMERS: Final = ("ana", "ben", "chi", "dan", "eve", "fay", "gus", "hal")
 ARTICLES: Final = ("pen", "ink", "paper", "lamp", "desk", "chair")
 
-_ORDERS: Final = (*(6 * ((2, 4),)), *(2 * ((4, 8),)), (8, 20))
-"""The minimum and maximum number of orders. Most simulations are small.
 
-Small simulations take less time, and more of their faults hit the same order.
-"""
-_ACTING_S: Final = (8.0, 60.0)
-_FAULTS: Final = ((1, 3), (2, 6), (2, 6), (6, 12))
-"""The minimum and maximum number of faults of a simulation with faults."""
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """The size of a simulation: its customers' orders, the time in which they act, and its faults."""
+
+    orders: Sequence[tuple[int, int]]
+    """Pairs of a minimum and a maximum number of orders. A simulation draws one pair."""
+    acting_s: tuple[float, float]
+    """The minimum and maximum duration in seconds of the customers' actions."""
+    faults: Sequence[tuple[int, int]]
+    """Pairs of a minimum and a maximum number of faults. A simulation with faults draws one pair."""
+
+
+_SMALL: Final = _Size((*(6 * ((2, 4),)), *(2 * ((4, 8),)), (8, 20)), (8.0, 60.0), ((1, 3), (2, 6), (2, 6), (6, 12)))
+"""Small simulations take less time, and more of their faults hit the same order."""
+_LARGE: Final = _Size(((20, 60),), (60.0, 240.0), ((1, 4), (4, 12), (4, 12), (12, 24)))
+"""Large simulations have more messages in the same files and batches, and broker restarts with older transactions."""
+_LARGE_EVERY: Final = 10
+"""A simulation is large if its seed is a multiple of this number."""
 _KIND_IS_USED: Final = 0.5
 _WITHOUT_FAULTS: Final = 0.02
 _OUTAGE: Final = 0.02
@@ -36,12 +47,16 @@ _SOON_S: Final = 2.0
 
 def plan_of(seed: int) -> Plan:
     """Returns the plan of a seed, which is the same in each call and each interpreter."""
-    shape = shape_of(stream(seed, "plan", "shape"))
-    acting_s = rounded(stream(seed, "plan", "acting").uniform(*_ACTING_S))
-    actions = list(_actions(seed, shape, acting_s))
-    events = [*actions, *_faults(seed, shape, actions, acting_s)]
+    shape, size = shape_of(stream(seed, "plan", "shape")), _size_of(seed)
+    acting_s = round(stream(seed, "plan", "acting").uniform(*size.acting_s), 3)
+    actions = list(_actions(seed, shape, size, acting_s))
+    events = [*actions, *_faults(seed, shape, size, actions, acting_s)]
     ends_s = max([acting_s, *(event.ends_s for event in events)])
-    return Plan(seed, shape.as_settings(), (), rounded(ends_s)).with_events(events)
+    return Plan(seed, shape.as_settings(), (), round(ends_s, 3)).with_events(events)
+
+
+def _size_of(seed: int) -> _Size:
+    return _SMALL if seed % _LARGE_EVERY else _LARGE
 
 
 def shape_of(chance: Chance) -> WorldShape:
@@ -94,15 +109,15 @@ class _Mix:
         )
 
 
-def _actions(seed: int, shape: WorldShape, acting_s: float) -> Iterator[PlannedEvent]:
+def _actions(seed: int, shape: WorldShape, size: _Size, acting_s: float) -> Iterator[PlannedEvent]:
     chance = stream(seed, "plan", "customers")
     mix, is_in_bursts = _Mix.drawn(chance), chance.random() < 0.3
     customers = CUSTOMERS[: chance.randint(2, len(CUSTOMERS))]
     bursts = [chance.uniform(0, acting_s) for _ in range(chance.randint(2, 6))]
-    for order in range(1, chance.randint(*chance.choice(_ORDERS)) + 1):
+    for order in range(1, chance.randint(*chance.choice(size.orders)) + 1):
         own = stream(seed, "plan", "order", order)
         at_s = own.choice(bursts) + own.uniform(0, 3) if is_in_bursts else own.uniform(0, acting_s)
-        yield from _one_order(own, mix, shape, order, own.choice(customers), rounded(min(at_s, acting_s)))
+        yield from _one_order(own, mix, shape, order, own.choice(customers), round(min(at_s, acting_s), 3))
 
 
 def _one_order(chance: Chance, mix: _Mix, shape: WorldShape, order: int, who: str, at_s: float) -> Iterator[PlannedEvent]:
@@ -115,7 +130,7 @@ def _one_order(chance: Chance, mix: _Mix, shape: WorldShape, order: int, who: st
     yield PlannedEvent(at_s, ActionKind.PLACE, who, parameters=placing)
 
     def later(what: ActionKind, within_s: float) -> PlannedEvent:
-        return PlannedEvent(rounded(at_s + chance.uniform(0, within_s)), what, who, parameters={"order": order})
+        return PlannedEvent(round(at_s + chance.uniform(0, within_s), 3), what, who, parameters={"order": order})
 
     if has_key and chance.random() < mix.repeated:
         for _ in range(chance.choice((1, 1, 2, 3))):
@@ -137,55 +152,31 @@ def _items(chance: Chance, mix: _Mix, shape: WorldShape) -> list[list[str | int]
     return items
 
 
-def _faults(seed: int, shape: WorldShape, actions: Sequence[PlannedEvent], acting_s: float) -> list[PlannedEvent]:
+def _faults(seed: int, shape: WorldShape, size: _Size, actions: Sequence[PlannedEvent], acting_s: float) -> list[PlannedEvent]:
     """Draws the faults.
 
     A simulation has only some kinds of faults, so that each kind occurs more often and fewer faults hide others.
+
+    A fault often starts soon after the start or end of another fault and at the same target, because some bugs need two faults.
     """
-    chance = stream(seed, "plan", "faults")
-    possible = {kind: row for kind, row in FAULTS.items() if row.share and row.targets(shape)}
-    used = [kind for kind in possible if chance.random() < _KIND_IS_USED] or list(possible)
-    shares = [possible[kind].share for kind in used]
-    faults: list[PlannedEvent] = []
-    for number in range(_count(chance)):
-        own = stream(seed, "plan", "fault", number)
-        kind = own.choices(used, shares)[0]
-        faults.append(_fault(own, kind, shape, faults, actions, acting_s))
+
+    def begin(chance: Chance, targets: Sequence[str], earlier: Sequence[PlannedEvent]) -> tuple[float, Sequence[str]]:
+        lot = chance.random()
+        at_s = chance.uniform(0, acting_s)
+        if earlier and lot < _NEAR_A_FAULT:
+            other = chance.choice(earlier)
+            at_s = chance.choice((other.at_s, min(other.ends_s, acting_s))) + chance.uniform(0, _SOON_S)
+            if chance.random() < _AT_THE_SAME_PLACE and other.where in targets:
+                targets = (other.where,)
+        elif lot > 1 - _NEAR_AN_ACTION:
+            at_s = max(0.0, chance.choice(actions).at_s + chance.uniform(-_SOON_S, _SOON_S))
+        return at_s, targets
+
+    chance, parts = stream(seed, "plan", "faults"), parts_of(shape)
+    rows = possible(FAULTS, parts)
+    used = {kind: row for kind, row in rows.items() if chance.random() < _KIND_IS_USED} or rows
+    count = 0 if chance.random() < _WITHOUT_FAULTS else chance.randint(*chance.choice(size.faults))
+    faults = drawn_faults(seed, count, used, parts, begin)
     if chance.random() < _OUTAGE:
-        faults.append(_fault(stream(seed, "plan", "outage"), FaultKind.OUTAGE, shape, faults, actions, acting_s))
+        faults.append(FAULTS[OUTAGE].planned(OUTAGE, stream(seed, "plan", "outage"), parts, begin, faults))
     return faults
-
-
-def _count(chance: Chance) -> int:
-    """Draws the number of faults: often few, sometimes many."""
-    if chance.random() < _WITHOUT_FAULTS:
-        return 0
-    return chance.randint(*chance.choice(_FAULTS))
-
-
-def _fault(
-    chance: Chance,
-    kind: FaultKind,
-    shape: WorldShape,
-    faults: Sequence[PlannedEvent],
-    actions: Sequence[PlannedEvent],
-    acting_s: float,
-) -> PlannedEvent:
-    """Draws a fault: its start, its target and its parameters.
-
-    The fault often starts soon after the start or end of another fault and at the same target, because some bugs need two faults.
-    """
-    row, lot = FAULTS[kind], chance.random()
-    targets = row.targets(shape)
-    at_s = chance.uniform(0, acting_s)
-    if faults and lot < _NEAR_A_FAULT:
-        other = chance.choice(faults)
-        at_s = chance.choice((other.at_s, min(other.ends_s, acting_s))) + chance.uniform(0, _SOON_S)
-        if chance.random() < _AT_THE_SAME_PLACE and other.where in targets:
-            targets = (other.where,)
-    elif lot > 1 - _NEAR_AN_ACTION:
-        at_s = max(0.0, chance.choice(actions).at_s + chance.uniform(-_SOON_S, _SOON_S))
-    where = chance.choice(targets)
-    for_s = row.for_s(chance) if row.for_s is not None else 0.0
-    parameters = {name: draw(chance) for name, draw in row.parameters.items()}
-    return PlannedEvent(rounded(at_s), kind, where, for_s, parameters)

@@ -1,172 +1,120 @@
-"""The table of faults that the search uses. For each kind it contains the targets, weight, duration and parameters."""
+"""The table of faults that the search uses. `where` in a plan is a process, a link "FROM>TO", a database or "redis".
+
+`rocketmq_broker.testing.simulation.faults` and `.databases.kinds` describe the kinds that all worlds have.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final
 
-from lab.simulation.fault_kinds import FaultKind
 from lab.simulation.shapes import NAME_SERVER, REDIS, WorldShape
+from rocketmq_broker.testing.simulation.databases import kinds
+from rocketmq_broker.testing.simulation.fault_rows import BEFORE_OR_AFTER, FaultRow, Parts, drawn
 from rocketmq_broker.world import Chance
 
-Draw: TypeAlias = Callable[[Chance], Any]
-"""A function that draws a value."""
-Targets: TypeAlias = Callable[[WorldShape], tuple[str, ...]]
-"""A function that returns the possible targets of a kind of fault.
+OUTAGE: Final = "outage"
+"""The process is killed at `at_s` and restarts after `for_s`, which is 20 minutes to an hour."""
+DATABASE_RULE: Final = "database.rule"
+"""A rule of the database refuses the `nth` order after `at_s` for `for_s`.
 
-It returns an empty tuple if the fault cannot occur with these settings.
+`about` is "rows" to refuse all rows of the order, and "amounts" to accept rows with the amount 0.
+"""
+REDIS_HANG: Final = "redis.hang"
+"""Redis does not answer for `for_s`, and then continues."""
+REDIS_AWAY: Final = "redis.away"
+"""Redis stops at `at_s`, loses all tasks, and restarts after `for_s`."""
+REDIS_LOSE_TASK: Final = "redis.lose_task"
+"""Redis loses the `nth` task after `at_s`."""
+REDIS_DOUBLE_TASK: Final = "redis.double_task"
+"""The `nth` task after `at_s` is delivered a second time, `delay_s` later."""
+REDIS_LATE_TASK: Final = "redis.late_task"
+"""The `nth` task after `at_s` is delayed by `delay_s`."""
+WORKER_KILL_CHILD: Final = "worker.kill_child"
+"""A process of the worker's pool is killed at the `nth` database statement of the pool after `at_s`. The worker survives.
+
+`when` is "before" or "after" the statement.
+"""
+WORKER_FAIL_ORDER: Final = "worker.fail_order"
+"""Each attempt to credit the `nth` order after `at_s` fails for `for_s`, "before" or "after" writing entries (`when`).
+
+`how` is "raises" if an attempt raises an error, "dies" if it ends its process, and "hangs" if it does not end.
+"""
+REPLICA_OLD_ROWS: Final = "replica.old_rows"
+"""The order service answers check-backs from a copy of its database, made at `at_s`.
+
+The service uses the copy for `for_s`, beginning `age_s` (at most 30 s) after it was made.
 """
 
-
-def between(low: float, high: float) -> Draw:
-    """Returns a function that draws a number between `low` and `high` from a log-uniform distribution."""
-    return lambda chance: rounded(math.exp(chance.uniform(math.log(low), math.log(high))))
-
-
-def evenly(low: float, high: float) -> Draw:
-    """Returns a function that draws a number between `low` and `high` from a uniform distribution."""
-    return lambda chance: rounded(chance.uniform(low, high))
-
-
-def whole(low: int, high: int) -> Draw:
-    """Returns a function that draws an integer between `low` and `high` from a log-uniform distribution."""
-    return lambda chance: int(math.exp(chance.uniform(math.log(low), math.log(high + 1))))
-
-
-def one_of(*values: Any) -> Draw:
-    """Returns a function that draws one of these values."""
-    return lambda chance: chance.choice(values)
-
-
-def either_sign(draw: Draw) -> Draw:
-    """Returns a function that negates the drawn number in half of the cases."""
-    return lambda chance: draw(chance) * chance.choice((1, -1))
-
-
-def rounded(number: float) -> float:
-    """Returns the number rounded to three decimal places, as in plans."""
-    return round(number, 3)
-
-
+_PROCESSES: Final = "names brokers services workers"
+_NOT_NAMES: Final = "brokers services workers"
+_WITH_DATABASE: Final = "services workers"
 _BUSY_LINKS: Final = 3
 """The weight of links to a broker relative to links to the name server, which are idle for 30 s at a time."""
-_SYNCING_MACHINES: Final = 3
-"""The weight of power failures of brokers' machines relative to other machines, which have no data on disk."""
+_DOWN: Final = (0.1, 40.0)
+_NTH_TASK: Final = {"nth": (1, 3)}
 
 
-def _brokers(shape: WorldShape) -> tuple[str, ...]:
-    return shape.broker_names
-
-
-def _processes(shape: WorldShape) -> tuple[str, ...]:
-    return shape.process_names
-
-
-def _but_name_server(shape: WorldShape) -> tuple[str, ...]:
-    return (*shape.broker_names, *shape.service_names, *shape.worker_names)
-
-
-def _but_name_server_and_workers(shape: WorldShape) -> tuple[str, ...]:
-    return (*shape.broker_names, *shape.service_names)
-
-
-def _in_the_network(shape: WorldShape) -> tuple[str, ...]:
-    return (NAME_SERVER, *_but_name_server_and_workers(shape))
-
-
-def _with_power(shape: WorldShape) -> tuple[str, ...]:
-    return (*(_SYNCING_MACHINES * shape.broker_names), *shape.service_names, *shape.worker_names)
-
-
-def _with_database(shape: WorldShape) -> tuple[str, ...]:
-    return (*shape.service_names, *shape.worker_names)
-
-
-def _order_services(shape: WorldShape) -> tuple[str, ...]:
-    return shape.order_service_names
-
-
-def _links(shape: WorldShape) -> tuple[str, ...]:
+def parts_of(shape: WorldShape) -> Parts:
+    """Returns the parts of a world that faults can hit."""
     pairs = _BUSY_LINKS * [(client, server) for client in shape.service_names for server in shape.broker_names]
     pairs += [(client, NAME_SERVER) for client in (*shape.service_names, *shape.broker_names)]
-    return tuple(f"{one}>{other}" for pair in pairs for one, other in (pair, pair[::-1]))
+    return {
+        "names": (NAME_SERVER,),
+        "brokers": shape.broker_names,
+        "orders": shape.order_service_names,
+        "services": shape.service_names,
+        "workers": shape.worker_names,
+        "links": tuple(f"{one}>{other}" for pair in pairs for one, other in (pair, pair[::-1])),
+        "databases": shape.database_names,
+        "redis": (REDIS,),
+    }
 
 
-def _databases(shape: WorldShape) -> tuple[str, ...]:
-    return shape.database_names
+def _leap(chance: Chance) -> Any:
+    return drawn((0.5, 7200.0), chance) * chance.choice((1, -1))
 
 
-def _redis(shape: WorldShape) -> tuple[str, ...]:
-    return (REDIS,)
-
-
-def _workers(shape: WorldShape) -> tuple[str, ...]:
-    return shape.worker_names
-
-
-@dataclass(frozen=True, slots=True)
-class FaultRow:
-    """A kind of fault in the table."""
-
-    targets: Targets
-    share: float = 1.0
-    """The weight of the kind relative to other kinds."""
-    for_s: Draw | None = None
-    """A function that draws the duration in seconds. None for a fault without duration."""
-    parameters: Mapping[str, Draw] = field(default_factory=dict)
-
-
-_DOWN: Final = between(0.1, 40)
-_NTH_TASK: Final = {"nth": whole(1, 3)}
-
-FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
-    FaultKind.PROCESS_KILL: FaultRow(_processes, 2.0, _DOWN),
-    FaultKind.PROCESS_KILL_AT_DISK: FaultRow(_brokers, 2.5, _DOWN, {"nth": whole(1, 60)}),
-    FaultKind.PROCESS_KILL_AT_DATABASE: FaultRow(
-        _with_database, 2.0, _DOWN, {"nth": whole(1, 30), "when": one_of("before", "after")}
+FAULTS: Final[Mapping[str, FaultRow]] = {
+    "process.kill": FaultRow(_PROCESSES, _DOWN, share=2.0),
+    "process.kill_at_disk": FaultRow("brokers", _DOWN, {"nth": (1, 60)}, 2.5),
+    kinds.KILL_AT_DATABASE: FaultRow(_WITH_DATABASE, _DOWN, {"nth": (1, 30), "when": BEFORE_OR_AFTER}, 2.0),
+    "process.kill_at_frame": FaultRow("brokers services", _DOWN, {"nth": (1, 60), "when": BEFORE_OR_AFTER}, 1.5),
+    "process.freeze": FaultRow(_PROCESSES, (0.05, 90.0), share=1.6),
+    # Other machines have no data on their disks.
+    "machine.power": FaultRow("brokers brokers brokers services workers", _DOWN, share=2.5),
+    "network.cut": FaultRow("links", share=1.5),
+    "network.cut_half_way": FaultRow("links", None, {"nth": (1, 40)}, 1.5),
+    "network.block": FaultRow("links", (0.5, 60.0), share=2.0),
+    "network.partition": FaultRow("links", (0.5, 60.0), share=2.5),
+    "network.isolate": FaultRow("names brokers services", (0.5, 60.0), share=1.7),
+    "network.lose_frames": FaultRow("links", None, {"count": (1, 8)}, 1.5),
+    "network.slow": FaultRow("links", (1.0, 60.0), {"delay_s": (0.02, 8.0)}, 1.5),
+    "network.in_pieces": FaultRow("links", (0.5, 20.0), share=2.3),
+    "clock.leap": FaultRow(_NOT_NAMES, (1.0, 100.0), {"by_s": _leap}, 2.2),
+    "clock.stop": FaultRow(_NOT_NAMES, (1.0, 60.0), share=2.0),
+    "clock.rate": FaultRow(_NOT_NAMES, (5.0, 100.0), {"rate": (0.2, 20.0)}, 1.8),
+    "disk.full": FaultRow("brokers", (1.0, 60.0), share=2.0),
+    "disk.slow": FaultRow("brokers", (1.0, 60.0), {"delay_s": (0.02, 20.0)}, 2.5),
+    "disk.fail_writes": FaultRow("brokers", None, {"count": (1, 4)}, 2.0),
+    "disk.fail_syncs": FaultRow("brokers", None, {"count": (1, 3)}, 1.5),
+    kinds.REFUSE: FaultRow("databases", (0.5, 120.0), {"rate": (0.1, 0.5, 1.0)}, 2.0),
+    kinds.HANG: FaultRow("databases", (0.5, 120.0), share=2.0),
+    kinds.LOST_ANSWER: FaultRow("databases", None, {"nth": (1, 8)}, 2.0),
+    kinds.LOCKED: FaultRow("databases", (0.5, 120.0), share=2.5),
+    DATABASE_RULE: FaultRow("databases", (5.0, 120.0), {"nth": (1, 6), "about": ("rows", "amounts")}, 2.5),
+    REDIS_HANG: FaultRow("redis", (0.5, 120.0), share=2.0),
+    REDIS_AWAY: FaultRow("redis", (0.5, 120.0), share=2.0),
+    REDIS_LOSE_TASK: FaultRow("redis", None, _NTH_TASK, 1.9),
+    REDIS_DOUBLE_TASK: FaultRow("redis", None, {**_NTH_TASK, "delay_s": (0.001, 5.0)}, 2.0),
+    REDIS_LATE_TASK: FaultRow("redis", None, {**_NTH_TASK, "delay_s": (0.5, 90.0)}, 2.0),
+    WORKER_KILL_CHILD: FaultRow("workers", None, {"nth": (1, 30), "when": BEFORE_OR_AFTER}, 3.0),
+    WORKER_FAIL_ORDER: FaultRow(
+        "redis", (2.0, 120.0), {"nth": (1, 6), "when": BEFORE_OR_AFTER, "how": ("raises", "raises", "dies", "hangs")}, 4.0
     ),
-    FaultKind.PROCESS_KILL_AT_FRAME: FaultRow(
-        _but_name_server_and_workers, 1.5, _DOWN, {"nth": whole(1, 60), "when": one_of("before", "after")}
-    ),
-    FaultKind.PROCESS_FREEZE: FaultRow(_processes, 1.6, between(0.05, 90)),
-    FaultKind.MACHINE_POWER: FaultRow(_with_power, 2.5, _DOWN),
-    FaultKind.NETWORK_CUT: FaultRow(_links, 1.5),
-    FaultKind.NETWORK_CUT_HALF_WAY: FaultRow(_links, 1.5, None, {"nth": whole(1, 40)}),
-    FaultKind.NETWORK_BLOCK: FaultRow(_links, 2.0, between(0.5, 60)),
-    FaultKind.NETWORK_PARTITION: FaultRow(_links, 2.5, between(0.5, 60)),
-    FaultKind.NETWORK_ISOLATE: FaultRow(_in_the_network, 1.7, between(0.5, 60)),
-    FaultKind.NETWORK_LOSE_FRAMES: FaultRow(_links, 1.5, None, {"count": whole(1, 8)}),
-    FaultKind.NETWORK_SLOW: FaultRow(_links, 1.5, between(1, 60), {"delay_s": between(0.02, 8)}),
-    FaultKind.NETWORK_IN_PIECES: FaultRow(_links, 2.3, between(0.5, 20)),
-    FaultKind.CLOCK_LEAP: FaultRow(_but_name_server, 2.2, between(1, 100), {"by_s": either_sign(between(0.5, 7200))}),
-    FaultKind.CLOCK_STOP: FaultRow(_but_name_server, 2.0, between(1, 60)),
-    FaultKind.CLOCK_RATE: FaultRow(_but_name_server, 1.8, between(5, 100), {"rate": between(0.2, 20)}),
-    FaultKind.DISK_FULL: FaultRow(_brokers, 2.0, between(1, 60)),
-    FaultKind.DISK_SLOW: FaultRow(_brokers, 2.5, between(1, 60), {"delay_s": between(0.02, 20)}),
-    FaultKind.DISK_FAIL_WRITES: FaultRow(_brokers, 2.0, None, {"count": whole(1, 4)}),
-    FaultKind.DISK_FAIL_SYNCS: FaultRow(_brokers, 1.5, None, {"count": whole(1, 3)}),
-    FaultKind.DATABASE_REFUSE: FaultRow(_databases, 2.0, between(0.5, 120), {"rate": one_of(0.1, 0.5, 1.0)}),
-    FaultKind.DATABASE_HANG: FaultRow(_databases, 2.0, between(0.5, 120)),
-    FaultKind.DATABASE_LOST_ANSWER: FaultRow(_databases, 2.0, None, {"nth": whole(1, 8)}),
-    FaultKind.DATABASE_LOCKED: FaultRow(_databases, 2.5, between(0.5, 120)),
-    FaultKind.DATABASE_RULE: FaultRow(_databases, 2.5, between(5, 120), {"nth": whole(1, 6), "about": one_of("rows", "amounts")}),
-    FaultKind.REDIS_HANG: FaultRow(_redis, 2.0, between(0.5, 120)),
-    FaultKind.REDIS_AWAY: FaultRow(_redis, 2.0, between(0.5, 120)),
-    FaultKind.REDIS_LOSE_TASK: FaultRow(_redis, 1.9, None, _NTH_TASK),
-    FaultKind.REDIS_DOUBLE_TASK: FaultRow(_redis, 2.0, None, {**_NTH_TASK, "delay_s": between(0.001, 5)}),
-    FaultKind.REDIS_LATE_TASK: FaultRow(_redis, 2.0, None, {**_NTH_TASK, "delay_s": between(0.5, 90)}),
-    FaultKind.WORKER_KILL_CHILD: FaultRow(_workers, 3.0, None, {"nth": whole(1, 30), "when": one_of("before", "after")}),
-    FaultKind.WORKER_FAIL_ORDER: FaultRow(
-        _redis,
-        4.0,
-        between(2, 120),
-        {"nth": whole(1, 6), "when": one_of("before", "after"), "how": one_of("raises", "raises", "dies", "hangs")},
-    ),
-    FaultKind.REPLICA_OLD_ROWS: FaultRow(_order_services, 3.3, between(5, 90), {"age_s": between(1, 30)}),
-    FaultKind.MEMBER_OLD: FaultRow(_order_services, 1.5, between(0.5, 60)),
-    FaultKind.OUTAGE: FaultRow(_but_name_server, 0.0, between(1200, 3600)),
+    REPLICA_OLD_ROWS: FaultRow("orders", (5.0, 90.0), {"age_s": (1.0, 30.0)}, 3.3),
+    "member.old": FaultRow("orders", (0.5, 60.0), share=1.5),
+    OUTAGE: FaultRow(_NOT_NAMES, (1200.0, 3600.0), share=0.0),
 }
 """The table of faults.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from lab.simulation.action_kinds import ActionKind
-from lab.simulation.fault_kinds import FaultKind
-from lab.simulation.plans.fault_table import FAULTS
+from lab.simulation.plans.fault_table import FAULTS, parts_of
 from lab.simulation.shapes import WorldShape
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan
 
@@ -22,16 +21,11 @@ def shape_for(plan: Plan) -> WorldShape:
 
 
 def _require_target(fault: PlannedEvent, shape: WorldShape) -> None:
-    try:
-        targets = _targets(FaultKind(fault.what), shape)
-    except ValueError:
-        raise UnreadablePlan(f"unknown event {fault.what} at {fault.at_s:g} s: it is neither an action nor a fault") from None
+    if fault.what not in FAULTS:
+        raise UnreadablePlan(f"unknown event {fault.what} at {fault.at_s:g} s: it is neither an action nor a fault")
+    targets = FAULTS[fault.what].targets(parts_of(shape))
+    if targets and set(targets) <= set(shape.process_names):
+        targets = [*shape.process_names]  # including those that the search does not use
     if fault.where not in targets:
         possible = ", ".join(dict.fromkeys(targets)) or "nothing"
         raise UnreadablePlan(f"{fault.what} at {fault.at_s:g} s cannot hit {fault.where}; possible targets: {possible}")
-
-
-def _targets(kind: FaultKind, shape: WorldShape) -> tuple[str, ...]:
-    """Returns the possible targets of a kind of fault, including those that the search does not use."""
-    drawn = FAULTS[kind].targets(shape)
-    return shape.process_names if drawn and set(drawn) <= set(shape.process_names) else drawn

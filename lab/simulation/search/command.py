@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.plans.fault_table import FAULTS
 from lab.simulation.search.digests import check_digests
 from lab.simulation.search.failure import keep_failure
 from lab.simulation.search.pages import page_text, picture_text
@@ -67,7 +67,7 @@ class SimulationCommand:
             print_totals(self.console, totals, played=played, real_s=real_s, processes=processes.count)
             self._shrink_first_of_each_failure(processes, failed)
         self._tell_known(known, failed)
-        if silent := never_fired(totals.fired, totals.worlds, FaultKind):
+        if silent := never_fired(totals.fired, totals.worlds, FAULTS):
             print_never_fired(self.console, silent, totals.worlds)
         if failed or known or silent:
             return 1

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.plans.fault_table import FAULTS
 from lab.simulation.search.pages import page_text
 from lab.simulation.search.processes import PlayingProcesses
 from lab.simulation.search.worlds import WorldEnd
 from lab.simulation.shapes import SIMPLEST
 from rocketmq_broker.testing.simulation.plan import Plan
-from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, ShrinkingProgress, shrink
-
-_FAULTS = frozenset(map(str, FaultKind))
+from rocketmq_broker.testing.simulation.shrinking import ShrinkingProgress, shrink, without_last_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +42,12 @@ def keep_failure(
     def fails(plan: Plan) -> bool:
         return processes.play(plan).fails_like(failed)
 
-    is_repeated = True
-    plan = failed.plan
-    try:
-        plan = shrink(plan, fails, budget=tries, simplest=SIMPLEST, on_progress=on_progress)
-    except PlanDoesNotFail:
-        is_repeated = False
-    end = processes.play(plan, with_happenings=True)
-    beside = _without_last_fault(plan)
+    found = shrink(failed.plan, fails, budget=tries, simplest=SIMPLEST, on_progress=on_progress)
+    end = processes.play(found.plan, with_happenings=True)
+    beside = without_last_fault(found.plan, lambda event: event.what in FAULTS)
     folder.mkdir(parents=True, exist_ok=True)
     plan_file, page_file = folder / f"{failed.seed}.json", folder / f"{failed.seed}.html"
-    plan_file.write_text(plan.written())
+    plan_file.write_text(found.plan.written())
     page_file.write_text(
         page_text(
             end,
@@ -62,12 +55,4 @@ def keep_failure(
             f"python -m lab.simulation --plan {plan_file}",
         )
     )
-    return ShrunkFailure(end if end.broken else failed, is_repeated, plan_file, page_file)
-
-
-def _without_last_fault(plan: Plan) -> Plan | None:
-    """Returns the plan without its last fault, or None if it has no fault."""
-    faults = [number for number, event in enumerate(plan.events) if event.what in _FAULTS]
-    if not faults:
-        return None
-    return plan.with_events([*plan.events[: faults[-1]], *plan.events[faults[-1] + 1 :]])
+    return ShrunkFailure(end if end.broken else failed, found.is_repeated, plan_file, page_file)

@@ -6,12 +6,13 @@ import logging
 import os
 import time
 import traceback
+from dataclasses import replace
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from threading import Thread
 from typing import NamedTuple
 
-from lab.simulation.search.worlds import WorldEnd, Worlds, broken_of, without_end
+from lab.simulation.search.worlds import WorldEnd, Worlds, without_end
 from rocketmq_broker.testing.simulation.plan import Plan
 
 
@@ -40,18 +41,11 @@ def play_one(worlds: Worlds, request: PlayRequest) -> WorldEnd:
     plan = worlds.plan_of(request.plan) if isinstance(request.plan, int) else request.plan
     begun_s = time.process_time()
     try:
-        played = worlds.play(plan)
+        end = worlds.play(plan)
     except Exception as error:
         return without_end(plan, _told_error(error), time.process_time() - begun_s)
-    return WorldEnd(
-        plan,
-        played.digest,
-        {str(name): count for name, count in played.fired.items()},
-        played.simulated_s,
-        time.process_time() - begun_s,
-        tuple(broken_of(violation) for violation in played.violations),
-        tuple(played.happenings) if request.with_happenings else (),
-    )
+    happenings = end.happenings if request.with_happenings else ()
+    return replace(end, cpu_s=time.process_time() - begun_s, happenings=happenings)
 
 
 def _told_error(error: Exception) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.plans.fault_table import FAULTS
 from lab.simulation.search.digests import DifferentDigests
 from lab.simulation.search.failure import ShrunkFailure
 from lab.simulation.search.standing import Totals
@@ -23,7 +23,7 @@ _IN_SHORT: Final = frozenset({"fault", "death", "start", "error", "violation"})
 
 def print_totals(console: Console, totals: Totals, *, played: int, real_s: float, processes: int) -> None:
     """Prints how often each kind of fault occurred, and the rate of this run: `played` simulations in `real_s` seconds."""
-    console.print(table_of_fired(totals.fired, FaultKind))
+    console.print(table_of_fired(totals.fired, FAULTS))
     if played and real_s > 0:
         console.print(
             f"Played now: {played:,} worlds, {played / real_s:.1f} a second in {processes} processes",

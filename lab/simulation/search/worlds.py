@@ -3,64 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final
 
 from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.plan import Plan
-
-
-class FoundViolation(Protocol):
-    """The interface of a violation that a judge has found."""
-
-    @property
-    def promise(self) -> str:
-        """The guarantee that was violated."""
-
-    @property
-    def text(self) -> str:
-        """A description of the violation."""
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The orders, transactions or messages concerned."""
-
-
-class PlayedWorld(Protocol):
-    """The interface of a finished simulation."""
-
-    @property
-    def digest(self) -> str:
-        """The digest of the simulation's history."""
-
-    @property
-    def violations(self) -> Sequence[FoundViolation]:
-        """The violated guarantees."""
-
-    @property
-    def fired(self) -> Mapping[str, int]:
-        """The number of times that each kind of fault occurred and each rare branch was executed.
-
-        A name with the number 0 must occur in another simulation.
-        """
-
-    @property
-    def happenings(self) -> Sequence[RecordedEvent]:
-        """The events of the history in readable form."""
-
-    @property
-    def simulated_s(self) -> float:
-        """The duration of the simulation in simulated seconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Worlds:
-    """The functions that create plans and run simulations. They are module-level, so that other processes can import them."""
-
-    plan_of: Callable[[int], Plan]
-    play: Callable[[Plan], PlayedWorld]
-
 
 _NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\b(?=[a-f-]*[0-9])[0-9a-f-]{8,}\b|\d+(?:\.\d+)?", re.IGNORECASE)
 """Matches memory addresses, hexadecimal ids and numbers."""
@@ -95,11 +43,15 @@ class WorldEnd:
     plan: Plan
     digest: str
     fired: Mapping[str, int]
+    """The number of times that each kind of fault occurred and each rare branch was executed.
+
+    A name with the number 0 must occur in another simulation.
+    """
     simulated_s: float
-    cpu_s: float
     broken: tuple[FoundBroken, ...]
     happenings: tuple[RecordedEvent, ...] = ()
     """The readable events. Empty unless requested."""
+    cpu_s: float = 0.0
 
     @property
     def seed(self) -> int:
@@ -117,9 +69,12 @@ RUNS_TO_ITS_END = "A world runs to its end."
 
 def without_end(plan: Plan, text: str, cpu_s: float = 0.0) -> WorldEnd:
     """Returns the result of a simulation that did not finish."""
-    return WorldEnd(plan, "", {}, 0.0, cpu_s, (FoundBroken(RUNS_TO_ITS_END, text),))
+    return WorldEnd(plan, "", {}, 0.0, (FoundBroken(RUNS_TO_ITS_END, text),), cpu_s=cpu_s)
 
 
-def broken_of(violation: Any) -> FoundBroken:
-    """Converts a violation that a judge has found to a FoundBroken, which can be sent between processes."""
-    return FoundBroken(str(violation.promise), str(violation.text), tuple(violation.keys), getattr(violation, "at_ns", None))
+@dataclass(frozen=True, slots=True)
+class Worlds:
+    """The functions that create plans and run simulations. They are module-level, so that other processes can import them."""
+
+    plan_of: Callable[[int], Plan]
+    play: Callable[[Plan], WorldEnd]

@@ -8,7 +8,17 @@ from typing import Final
 
 from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.databases.rules import OrderRule
-from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.plans.fault_table import (
+    DATABASE_RULE,
+    REDIS_AWAY,
+    REDIS_DOUBLE_TASK,
+    REDIS_HANG,
+    REDIS_LATE_TASK,
+    REDIS_LOSE_TASK,
+    REPLICA_OLD_ROWS,
+    WORKER_FAIL_ORDER,
+    WORKER_KILL_CHILD,
+)
 from lab.simulation.services.celery_model import OrderFault, TaskFault
 from lab.simulation.services.shop import SimulatedShop
 from lab.simulation.shapes import ORDERS_DATABASE
@@ -18,9 +28,9 @@ from rocketmq_broker.testing.simulation.met_faults import MetFaults
 from rocketmq_broker.testing.simulation.plan import PlannedEvent
 
 _TASK_FAULTS: Final = {
-    FaultKind.REDIS_LOSE_TASK: TaskFault.IS_LOST,
-    FaultKind.REDIS_DOUBLE_TASK: TaskFault.IS_DOUBLED,
-    FaultKind.REDIS_LATE_TASK: TaskFault.IS_LATE,
+    REDIS_LOSE_TASK: TaskFault.IS_LOST,
+    REDIS_DOUBLE_TASK: TaskFault.IS_DOUBLED,
+    REDIS_LATE_TASK: TaskFault.IS_LATE,
 }
 
 
@@ -37,12 +47,12 @@ class ShopFaults:
         """Returns the effect of each kind of fault, for a FaultInjector."""
         return {
             **DatabaseEffects(self._shop.databases, self._shop.database_of, self._met).effects(),
-            FaultKind.DATABASE_RULE: self._rule,
-            FaultKind.WORKER_KILL_CHILD: self._kill_child,
-            FaultKind.REDIS_HANG: self._hang_redis,
-            FaultKind.REDIS_AWAY: self._stop_redis,
-            FaultKind.WORKER_FAIL_ORDER: self._fail_order,
-            FaultKind.REPLICA_OLD_ROWS: self._old_rows,
+            DATABASE_RULE: self._rule,
+            WORKER_KILL_CHILD: self._kill_child,
+            REDIS_HANG: self._hang_redis,
+            REDIS_AWAY: self._stop_redis,
+            WORKER_FAIL_ORDER: self._fail_order,
+            REPLICA_OLD_ROWS: self._old_rows,
             **dict.fromkeys(_TASK_FAULTS, self._plan),
         }
 
@@ -88,7 +98,7 @@ class ShopFaults:
         await self._met.lasts(faults, fault, "redis", "fail_order")
 
     async def _plan(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        task_fault, delay_s = _TASK_FAULTS[FaultKind(fault.what)], float(fault.parameters.get("delay_s", 0.0))
+        task_fault, delay_s = _TASK_FAULTS[fault.what], float(fault.parameters.get("delay_s", 0.0))
         self._shop.redis.plan(task_fault, fault.whole("nth"), delay_s)
         await self._met.is_met(faults, fault, "redis", task_fault.value, self._shop.redis.end_all)
 

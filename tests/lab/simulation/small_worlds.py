@@ -5,29 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import replace
 
-from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.plans.fault_table import FAULTS
+from lab.simulation.search.worlds import FoundBroken, WorldEnd
 from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 
-KINDS = list(FaultKind)
-
-
-@dataclass
-class SmallViolation:
-    promise: str
-    text: str
-    keys: tuple[str, ...] = ()
-
-
-@dataclass
-class SmallWorld:
-    digest: str
-    violations: list[SmallViolation] = field(default_factory=list)
-    fired: Counter[str] = field(default_factory=Counter)
-    happenings: list[RecordedEvent] = field(default_factory=list)
-    simulated_s: float = 100.0
+KINDS = list(FAULTS)
 
 
 def plan_of(seed: int) -> Plan:
@@ -37,58 +22,61 @@ def plan_of(seed: int) -> Plan:
     return Plan(seed, {"brokers": 2}, (), 100.0).with_events([*orders, *faults])
 
 
-def play(plan: Plan) -> SmallWorld:
+def play(plan: Plan) -> WorldEnd:
     """Plays a world that keeps every promise."""
     happenings = [RecordedEvent(int(event.at_s * 1e9), event.where, _kind(event), event.described()) for event in plan.events]
     fired = Counter(event.what for event in plan.events if event.what in KINDS)
-    return SmallWorld(f"digest of {plan.seed}", fired=fired, happenings=happenings)
+    return WorldEnd(plan, f"digest of {plan.seed}", fired, 100.0, (), tuple(happenings))
 
 
-def play_losing_order_3(plan: Plan) -> SmallWorld:
+def breaking(world: WorldEnd, promise: str, text: str, *keys: str) -> WorldEnd:
+    """Returns the world with one broken promise."""
+    return replace(world, broken=(FoundBroken(promise, text, keys),))
+
+
+def play_losing_order_3(plan: Plan) -> WorldEnd:
     """Plays a world. Seed 37 loses order 3 if the plan still contains its first fault."""
     world = play(plan)
     orders = {event.parameters["order"] for event in plan.events if event.what == "order.place"}
     if plan.seed == 37 and 3 in orders and KINDS[37 % len(KINDS)] in world.fired:
-        world.violations.append(SmallViolation("No order is lost.", "order 3 is lost", ("3",)))
+        return breaking(world, "No order is lost.", "order 3 is lost", "3")
     return world
 
 
-def play_losing_order_3_or_its_customer(plan: Plan) -> SmallWorld:
+def play_losing_order_3_or_its_customer(plan: Plan) -> WorldEnd:
     """Plays a world as `play_losing_order_3` does. With one broker instead of two, seed 37 breaks the promise in another way."""
     world = play_losing_order_3(plan)
     if plan.seed == 37 and plan.shape["brokers"] == 1:
-        world.violations = [SmallViolation("No order is lost.", "its customer is lost")]
+        return breaking(world, "No order is lost.", "its customer is lost")
     orders = sum(event.what == "order.place" for event in plan.events)
-    for violation in world.violations:
-        violation.text = violation.text.replace("3 is lost", f"3 of {orders} is lost at 0x7f3a")
-    return world
+    found = f"order 3 of {orders} is lost at 0x7f3a"
+    return breaking(world, "No order is lost.", found, "3") if world.broken else world
 
 
-def play_with_two_errors(plan: Plan) -> SmallWorld:
+def play_with_two_errors(plan: Plan) -> WorldEnd:
     """Plays a world. Every twentieth seed breaks the same promise, and seed 40 breaks it for another reason."""
     world = play(plan)
     if plan.seed % 20 == 0:
         error = "KeyError: 'worker-1'" if plan.seed == 40 else f"InvalidStateError in line {plan.seed}"
-        world.violations.append(SmallViolation("No error is left to nobody.", error))
+        return breaking(world, "No error is left to nobody.", error)
     return world
 
 
-def play_losing_every_fiftieth(plan: Plan) -> SmallWorld:
+def play_losing_every_fiftieth(plan: Plan) -> WorldEnd:
     """Plays a world. Every fiftieth seed breaks one of two promises."""
     world = play(plan)
     if plan.seed % 50 == 0:
-        world.violations.append(SmallViolation(f"Promise {plan.seed % 100}.", "it is broken"))
+        return breaking(world, f"Promise {plan.seed % 100}.", "it is broken")
     return world
 
 
-def play_without_freezes(plan: Plan) -> SmallWorld:
+def play_without_freezes(plan: Plan) -> WorldEnd:
     """Plays a world in which one kind of fault never fires."""
     world = play(plan)
-    del world.fired[FaultKind.PROCESS_FREEZE]
-    return world
+    return replace(world, fired={kind: count for kind, count in world.fired.items() if kind != "process.freeze"})
 
 
-def play_hanging_or_dying(plan: Plan) -> SmallWorld:
+def play_hanging_or_dying(plan: Plan) -> WorldEnd:
     """Plays a world. Seed 2 hangs, seed 3 kills its process, and seed 4 raises an error."""
     if plan.seed == 2:
         time.sleep(600)
@@ -99,15 +87,15 @@ def play_hanging_or_dying(plan: Plan) -> SmallWorld:
     return play(plan)
 
 
-def play_by_the_hash_of_a_text(plan: Plan) -> SmallWorld:
+def play_by_the_hash_of_a_text(plan: Plan) -> WorldEnd:
     """Plays a world. Seed 5 behaves differently in each interpreter."""
     world = play(plan)
     if plan.seed == 5:
-        world.digest = str(hash("order-5"))
+        return replace(world, digest=str(hash("order-5")))
     return world
 
 
-def play_slowly(plan: Plan) -> SmallWorld:
+def play_slowly(plan: Plan) -> WorldEnd:
     """Plays a world slowly enough for a person to press Ctrl-C."""
     time.sleep(0.2)
     return play(plan)

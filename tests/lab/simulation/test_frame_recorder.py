@@ -13,7 +13,7 @@ PLACED = PlannedEvent(1.0, "order.place", "ana", parameters={"order": 1, "items"
 def arrows(*events: PlannedEvent) -> list[tuple[str, str, str | None]]:
     """Returns kind, sender and receiver of each arrow in a world with these events."""
     played = play(Plan(1, {"check_immunity_s": 2.0}, (), 40.0).with_events(events))
-    assert played.violations == ()
+    assert played.broken == ()
     return [(it.kind, it.process, it.to) for it in played.happenings if it.to is not None]
 
 

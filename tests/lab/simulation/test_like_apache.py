@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from lab.simulation.judges.violation import Promise
+from lab.simulation.search.worlds import WorldEnd
 from lab.simulation.shapes import WorldShape
-from lab.simulation.world import ShopPlayed, play
+from lab.simulation.world import play
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan, read_plan
 
 PLANS = Path(__file__).parents[3] / "lab" / "simulation" / "plans" / "apache"
@@ -24,7 +25,7 @@ def like(release: int, kept: Plan) -> Plan:
     return replace(kept, shape={**kept.shape, "as_apache": release})
 
 
-def second_deliveries(played: ShopPlayed) -> int:
+def second_deliveries(played: WorldEnd) -> int:
     return sum(happening.text == TWICE for happening in played.happenings)
 
 
@@ -32,14 +33,14 @@ def second_deliveries(played: ShopPlayed) -> int:
 def test_a_message_is_delivered_twice_and_only_the_reconciliation_complains(name: str) -> None:
     played = play(plan(name))
     assert second_deliveries(played) >= 1
-    assert {broken.promise for broken in played.violations} == {Promise.BOOKS_AGREE}
-    assert {broken.text.partition(":")[0] for broken in played.violations} == {"doubled_delivery"}
+    assert {broken.promise for broken in played.broken} == {Promise.BOOKS_AGREE}
+    assert {broken.text.partition(":")[0] for broken in played.broken} == {"doubled_delivery"}
 
 
 @each_plan
 def test_the_same_world_with_this_broker_keeps_every_promise(name: str) -> None:
     played = play(like(0, plan(name)))
-    assert (second_deliveries(played), played.violations) == (0, ())
+    assert (second_deliveries(played), played.broken) == (0, ())
 
 
 def test_a_check_soon_after_the_commit_finds_no_op_message_in_release_5_only() -> None:

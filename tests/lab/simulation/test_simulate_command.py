@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from lab.simulation.__main__ import app
 from lab.simulation.search.command import SimulationCommand
-from lab.simulation.search.worlds import PlayedWorld, Worlds
+from lab.simulation.search.worlds import WorldEnd, Worlds
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, read_plan
 from tests.lab.simulation import small_worlds
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[3]
 class Ran:
     """A command for small worlds, and its output."""
 
-    def __init__(self, folder: Path, play: Callable[[Plan], PlayedWorld], version: str = "v1") -> None:
+    def __init__(self, folder: Path, play: Callable[[Plan], WorldEnd], version: str = "v1") -> None:
         self.folder = folder
         self._printed = io.StringIO()
         console = Console(file=self._printed, width=200)
@@ -81,14 +81,14 @@ def test_a_failing_seed_is_shrunk_told_and_kept_as_plan_and_page(tmp_path: Path)
         "37.html",
     ):
         assert told in ran.printed
-    assert small_worlds.play_losing_order_3(plan).violations
+    assert small_worlds.play_losing_order_3(plan).broken
 
 
 def test_a_failure_is_not_exchanged_for_another_one_of_the_same_promise(tmp_path: Path) -> None:
     ran = Ran(tmp_path, small_worlds.play_losing_order_3_or_its_customer)
     assert ran.command.search(range(37, 38)) == 1
     plan = read_plan((tmp_path / "simulation" / "failed" / "37.json").read_text())
-    (broken,) = small_worlds.play_losing_order_3_or_its_customer(plan).violations
+    (broken,) = small_worlds.play_losing_order_3_or_its_customer(plan).broken
     assert broken.text == "order 3 of 1 is lost at 0x7f3a"
 
 

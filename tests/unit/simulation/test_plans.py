@@ -8,16 +8,15 @@ from functools import cache
 import pytest
 
 from lab.simulation.action_kinds import ActionKind
-from lab.simulation.fault_kinds import FaultKind
 from lab.simulation.plans import plan_of
-from lab.simulation.plans.fault_table import FAULTS
+from lab.simulation.plans.fault_table import FAULTS, parts_of
 from lab.simulation.plans.fitting import shape_for
 from lab.simulation.shapes import SIMPLEST, WorldShape
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan, read_plan
 
 ACTIONS = frozenset(ActionKind)
-FAULT_KINDS = frozenset(FaultKind)
-OFTEN = FAULT_KINDS - {FaultKind.OUTAGE}
+FAULT_KINDS = frozenset(FAULTS)
+OFTEN = FAULT_KINDS - {"outage"}
 
 
 @cache
@@ -38,7 +37,7 @@ def test_each_kind_of_fault_but_the_outage_is_planned_more_than_eighty_times_in_
 
 @pytest.mark.slow
 def test_an_outage_of_hours_is_planned_for_a_few_worlds() -> None:
-    planned = [sum(event.what == FaultKind.OUTAGE for event in plan.events) for plan in many()]
+    planned = [sum(event.what == "outage" for event in plan.events) for plan in many()]
     assert set(planned) == {0, 1}
     assert 5 < sum(planned) < 30
 
@@ -67,17 +66,13 @@ def test_some_worlds_have_no_fault() -> None:
     assert any(not any(event.what in FAULT_KINDS for event in plan.events) for plan in many())
 
 
-def test_the_table_has_a_row_for_each_kind() -> None:
-    assert FAULTS.keys() == FAULT_KINDS
-
-
 def test_a_fault_hits_what_its_world_has_and_says_all_that_its_kind_needs() -> None:
     for plan in few():
         shape = WorldShape.of(plan.shape)
         for event in plan.events:
             if event.what in FAULT_KINDS:
-                row = FAULTS[FaultKind(event.what)]
-                assert event.where in row.targets(shape)
+                row = FAULTS[event.what]
+                assert event.where in row.targets(parts_of(shape))
                 assert event.parameters.keys() == row.parameters.keys()
                 assert (event.for_s > 0) == (row.for_s is not None)
             else:
@@ -93,7 +88,7 @@ def test_customers_act_on_orders_that_they_have_placed_before() -> None:
                 placed[event.whole("order")] = event.where
             elif event.what in ACTIONS:
                 assert placed[event.whole("order")] == event.where
-        assert 2 <= len(placed) <= 20
+        assert len(placed) in (range(20, 61) if plan.seed % 10 == 0 else range(2, 21))
 
 
 def test_some_customers_forget_an_order_that_nobody_answered() -> None:

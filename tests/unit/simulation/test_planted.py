@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lab.simulation.judges.violation import Promise
-from lab.simulation.planted.all_planted import ALL_PLANTED, find_planted, planted
-from lab.simulation.planted.bug import Planted, PlantedArea
-from lab.simulation.planted.found import FOUND
-from lab.simulation.planted.noticed import NOTICED_BY
-from lab.simulation.planted.patches import Patches, PlantingFailed
-from lab.simulation.planted.table import as_markdown
+from lab.simulation.search.worlds import FoundBroken
+from rocketmq_broker.client.producer.send_result import SendStatus
 from rocketmq_broker.client.transaction import transaction_decision, transaction_producer
 from rocketmq_broker.transaction.decision import CheckAction, decide_check
+from tests.lab.planted import plugin
+from tests.lab.planted.all_planted import PLANTED
+from tests.lab.planted.finding import first_found
+from tests.lab.planted.patches import Patches, PlantingFailed
+from tests.lab.planted.planted_bug import PlantedBug
 
 ROOT = Path(__file__).parents[3]
 
-each_bug = pytest.mark.parametrize("bug", ALL_PLANTED, ids=[bug.name for bug in ALL_PLANTED])
+PAGE = (ROOT / "docs" / "simulation-planted.md").read_text()
+
+each_bug = pytest.mark.parametrize("bug", PLANTED.values(), ids=PLANTED)
 
 
 def present(owner: Any, name: str) -> Any:
@@ -28,7 +32,7 @@ def present(owner: Any, name: str) -> Any:
 
 
 @each_bug
-def test_a_planted_bug_replaces_production_code_and_is_undone(bug: Planted) -> None:
+def test_a_planted_bug_replaces_production_code_and_is_undone(bug: PlantedBug) -> None:
     patches = Patches()
     bug.plant(patches)
     made = list(patches.made)
@@ -39,22 +43,24 @@ def test_a_planted_bug_replaces_production_code_and_is_undone(bug: Planted) -> N
 
 
 @each_bug
-def test_a_planted_bug_is_told_in_plain_sentences(bug: Planted) -> None:
+def test_a_planted_bug_is_described_by_a_sentence_a_promise_and_a_test_that_exists(bug: PlantedBug) -> None:
     assert bug.sentence.endswith(".")
     assert bug.sentence[0].isupper()
     assert bug.needs
     assert bug.breaks in Promise
-    assert bug.name == bug.name.lower().replace(" ", "-")
+    path, _, name = bug.noticed_by.partition("::")
+    assert f"def {name}(" in (ROOT / path).read_text()
 
 
-def test_each_area_has_at_least_five_planted_bugs() -> None:
-    bugs = Counter(bug.area for bug in ALL_PLANTED)
-    assert min(bugs[area] for area in PlantedArea) >= 5
-    assert len(ALL_PLANTED) >= 32
+@each_bug
+def test_the_page_has_a_row_of_each_planted_bug_and_says_what_those_without_a_seed_lack(bug: PlantedBug) -> None:
+    assert f"| `{bug.name}` | {bug.sentence} | {bug.needs} | {bug.seed or '-'} |" in PAGE
+    assert (f"- `{bug.name}`: " in PAGE) == (bug.seed is None)
 
 
-def test_each_planted_bug_has_a_name_of_its_own() -> None:
-    assert len({bug.name for bug in ALL_PLANTED}) == len(ALL_PLANTED)
+def test_the_page_has_no_row_of_another_bug_and_counts_those_that_are_found() -> None:
+    assert PAGE.count("\n| `") == len(PLANTED)
+    assert f"{sum(bug.seed is not None for bug in PLANTED.values())} of {len(PLANTED)} are found" in PAGE
 
 
 def test_an_error_in_the_block_leaves_nothing_planted() -> None:
@@ -62,7 +68,7 @@ def test_an_error_in_the_block_leaves_nothing_planted() -> None:
     seen: list[object] = []
 
     def fail_while_planted() -> None:
-        with planted("slow-flush-counts-as-stored"):
+        with PLANTED["slow-flush-counts-as-stored"].planted():
             seen.append(transaction_decision.state_without_listener)
             raise ZeroDivisionError
 
@@ -73,14 +79,9 @@ def test_an_error_in_the_block_leaves_nothing_planted() -> None:
 
 
 def test_a_function_is_replaced_where_it_was_imported() -> None:
-    with planted("slow-flush-counts-as-stored"):
+    with PLANTED["slow-flush-counts-as-stored"].planted():
         assert vars(transaction_producer)["state_without_listener"] is transaction_decision.state_without_listener
     assert vars(transaction_producer)["state_without_listener"] is transaction_decision.state_without_listener
-
-
-def test_a_name_that_cannot_be_planted_is_answered_with_all_that_can() -> None:
-    with pytest.raises(KeyError, match="op-message-first"):
-        find_planted("no-such-bug")
 
 
 @pytest.mark.parametrize(
@@ -128,16 +129,23 @@ def test_a_property_is_replaced_by_a_property() -> None:
         patches.undo()
 
 
-def test_it_is_said_of_each_bug_which_test_notices_it() -> None:
-    assert set(NOTICED_BY) == {bug.name for bug in ALL_PLANTED}
-    assert set(FOUND) <= set(NOTICED_BY)
+def test_a_hunt_finds_the_first_seed_that_fails_with_the_bug_only() -> None:
+    bug = PLANTED["slow-flush-counts-as-stored"]
+
+    def violations_of(seed: int) -> list[FoundBroken]:
+        is_planted = transaction_decision.state_without_listener(SendStatus.FLUSH_DISK_TIMEOUT) is None
+        return [FoundBroken(f"Promise {seed}.", "")] if seed == 2 or (seed > 3 and is_planted) else []
+
+    assert first_found(bug, range(1, 9), violations_of) == (4, "Promise 4.")
+    assert first_found(bug, range(1, 4), violations_of) is None
 
 
-@pytest.mark.parametrize("place", sorted({place for place in NOTICED_BY.values() if place is not None}))
-def test_a_test_that_notices_a_bug_exists(place: str) -> None:
-    path, _, name = place.partition("::")
-    assert f"def {name}(" in (ROOT / path).read_text()
-
-
-def test_the_page_shows_the_table_of_all_bugs() -> None:
-    assert as_markdown(ALL_PLANTED) in (ROOT / "docs" / "simulation-planted.md").read_text()
+def test_the_plugin_plants_a_bug_until_the_run_ends() -> None:
+    before = transaction_decision.state_without_listener
+    ends: list[Callable[[], None]] = []
+    options = {"--plant": "slow-flush-counts-as-stored"}
+    plugin.pytest_configure(SimpleNamespace(getoption=options.get, add_cleanup=ends.append))  # type: ignore[arg-type]
+    assert transaction_decision.state_without_listener is not before
+    (end,) = ends
+    end()
+    assert transaction_decision.state_without_listener is before

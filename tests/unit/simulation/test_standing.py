@@ -16,7 +16,7 @@ from rocketmq_broker.testing.simulation.plan import Plan
 
 
 def end(seed: int, *broken: FoundBroken) -> WorldEnd:
-    return WorldEnd(Plan(seed, {}, (), 1.0), f"digest-{seed}", {"process.kill": seed, "rare": 0}, 10.0, 0.5, broken)
+    return WorldEnd(Plan(seed, {}, (), 1.0), f"digest-{seed}", {"process.kill": seed, "rare": 0}, 10.0, broken, cpu_s=0.5)
 
 
 def play(standing: Standing, wanted: range) -> list[int]:

@@ -5,19 +5,18 @@ For each anomaly, finds the first seed that causes it, and the smallest set of f
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from rocketmq_broker.testing.exploring import ExploredWorld, RuleBroken
+from rocketmq_broker.testing.exploring.drawing import REQUEST
 from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.shrinking import shrink
 from tutorials.race.entries import find_way
-from tutorials.race.judge import Verdict
-from tutorials.race.searching.drawing import PLACE, plan_of
-from tutorials.race.searching.world import play
+from tutorials.race.searching.world import race
 from tutorials.race.way import Way
 from tutorials.race.ways import WAYS
 
@@ -26,15 +25,13 @@ _TRIES: Final = 60
 
 
 class Anomaly(Enum):
-    """A kind of error in the databases after a simulated run. The value is the name of the corresponding count in Verdict."""
+    """A kind of error in a simulated run. The first three are the names of the corresponding counts in Verdict."""
 
     MISSING = "missing"
     PHANTOM = "phantom"
     DOUBLED = "doubled"
-
-    def is_in(self, verdict: Verdict) -> bool:
-        """Returns True if the verdict has this anomaly."""
-        return bool(getattr(verdict, self.value))
+    TWO_OUTCOMES = "two outcomes"
+    """The producer sent COMMIT and ROLLBACK for one transaction. The run ends there, before the databases are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,33 +57,40 @@ class SearchedWay:
 
 def search(ways: Sequence[type[Way]], seeds: Sequence[int], processes: int | None = None) -> Iterator[SearchedWay]:
     """Yields the results of the approaches in order. Uses `processes` processes, by default one per CPU."""
-    with ProcessPoolExecutor(processes, initializer=_be_silent) as pool:
+    with ProcessPoolExecutor(processes) as pool:
         yield from pool.map(_searched, [way.name for way in ways], [tuple(seeds)] * len(ways))
 
 
 def search_here(way: type[Way], seeds: Sequence[int], tries: int = _TRIES) -> SearchedWay:
     """Returns the anomalies of an approach in the simulated runs of these seeds. Runs them in this process."""
-    verdicts = {seed: play(way, plan_of(seed)) for seed in seeds}
+    worlds = {seed: ExploredWorld(seed) for seed in seeds}
+    found = {seed: anomalies_of(way, world) for seed, world in worlds.items()}
     anomalies = []
     for anomaly in Anomaly:
-        having = [seed for seed, verdict in verdicts.items() if anomaly.is_in(verdict)]
+        having = [seed for seed in seeds if anomaly in found[seed]]
         if having:
-            anomalies.append(FoundAnomaly(anomaly, having[0], len(having), _enough(way, anomaly, plan_of(having[0]), tries)))
-    return SearchedWay(way.name, len(verdicts), tuple(anomalies))
+            anomalies.append(FoundAnomaly(anomaly, having[0], len(having), _enough(way, anomaly, worlds[having[0]].plan, tries)))
+    return SearchedWay(way.name, len(seeds), tuple(anomalies))
+
+
+def anomalies_of(way: type[Way], world: ExploredWorld) -> frozenset[Anomaly]:
+    """Runs an approach in the world, and returns the anomalies of the run."""
+    try:
+        verdict = race(way, world)
+    except RuleBroken:
+        return frozenset({Anomaly.TWO_OUTCOMES})
+    finally:
+        world.end()
+    return frozenset(anomaly for anomaly in Anomaly if getattr(verdict, anomaly.value, 0))
 
 
 def _enough(way: type[Way], anomaly: Anomaly, plan: Plan, tries: int) -> tuple[str, ...]:
     def fails(smaller: Plan) -> bool:
-        return anomaly.is_in(play(way, smaller))
+        return anomaly in anomalies_of(way, ExploredWorld(smaller.seed, smaller))
 
-    smallest = shrink(plan, fails, budget=tries, simplest={})
-    return tuple(f"{event.what} {event.where}" for event in smallest.events if event.what != PLACE)
+    found = shrink(plan, fails, budget=tries)
+    return tuple(f"{event.what} {event.where}" for event in found.plan.events if event.what != REQUEST)
 
 
 def _searched(name: str, seeds: Sequence[int]) -> SearchedWay:
     return search_here(find_way(WAYS, name), seeds)
-
-
-def _be_silent() -> None:
-    """Suppresses all logs, because the faults cause expected errors."""
-    logging.disable(logging.CRITICAL)

@@ -1,172 +1,92 @@
-"""Runs one approach in a simulation of order process, credit process and broker, with the faults of a plan."""
+"""Runs one approach as an explored test, whose programs are the order process, the credit process and Redis."""
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
-from collections.abc import Callable
+import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from rocketmq_broker.client import Producer
-from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
-from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
-from rocketmq_broker.testing.simulation.process import SimulatedProcess
-from rocketmq_broker.testing.simulation.servers import NAME_SERVER_PORT, broker, name_server
-from rocketmq_broker.testing.simulation.world import SimulatedWorld
-from tutorials.race.brokers import RacedBroker
+from rocketmq_broker.testing.exploring import ExploredWorld
+from rocketmq_broker.testing.simulation.chance import stream
 from tutorials.race.credits import Credits
 from tutorials.race.environment import Environment, TaskQueue
+from tutorials.race.faults import Fault, FaultPlan
 from tutorials.race.judge import Verdict, judge
-from tutorials.race.order import TOPIC, Order
-from tutorials.race.order_database import OrderDatabase
+from tutorials.race.order import Order
+from tutorials.race.order_database import DatabaseRefused, OrderDatabase
 from tutorials.race.process import Process
-from tutorials.race.searching.drawing import PLACE
-from tutorials.race.searching.searched_faults import SearchedFaults
 from tutorials.race.way import Way
 
-SETTLES_S: Final = 400.0
-"""The time in seconds that the simulation continues after the faults. It is long enough for all check-backs and retries."""
-_AFTER_S: Final = 1.0
-"""Additional time in seconds before the faults end. It is needed because the last fault may begin at the plan's end."""
-_BROKER: Final = {"transactionTimeOut": "6000", "transactionCheckInterval": "20000", "transactionCheckMax": "15"}
+ORDERS: Final = 20
+_SLOW: Final = 0.05
+"""The share of orders whose local transaction is slow."""
+_SLOW_S: Final = (1.0, 12.0)
+_DEATHS: Final = frozenset({Fault.DIES_BEFORE_COMMIT, Fault.DIES_AFTER_COMMIT, Fault.CONSUMER_DIES})
 
 
-class WorldsBroker(RacedBroker):
-    """The broker of a simulation. The simulation kills and restarts it according to the plan."""
+def race(way: type[Way], world: ExploredWorld) -> Verdict:
+    """Runs an approach in the world and returns the comparison of both databases. The same world gives the same result.
 
-    slow_commit_s = (0.0, 0.0)
+    Raises RuleBroken if a transaction has two outcomes.
+    """
+    with tempfile.TemporaryDirectory(prefix="race-") as name:
+        redis = _Redis()
+        folder = Path(name).resolve()
+        environment = Environment(world.namesrv_addr, lambda: time.monotonic(), _WorldsFaults(world), folder, redis)
+        OrderDatabase.create(environment.order_file, way.schema)
+        requested_at_s: dict[str, float] = {}
 
-    def __init__(self, seed: int, folder: Path) -> None:
-        """Creates a simulation with a name server and a broker."""
-        self.world = SimulatedWorld(seed)
-        self.namesrv_addr = f"{name_server(self.world).machine.address}:{NAME_SERVER_PORT}"
-        self.program = broker(self.world, "broker-a", self.namesrv_addr, _BROKER)
+        async def orders() -> None:
+            process = Process(environment)
+            world.closed_at_death(process.database)
+            started = way(process)
+            await started.start()
+            async for number in world.requests:
+                order = Order(number, 100 * number)
+                requested_at_s[order.order_id] = environment.now_s()
+                process.run(_placed(started, order))
 
-    async def __aenter__(self) -> Self:
-        """Starts the name server and the broker."""
-        for program in list(self.world.programs.values()):
-            await program.start()
-        return self
+        async def credits() -> None:
+            await way.consume(world.closed_at_death(Credits(environment)))
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Does nothing, because the simulation stops the broker."""
+        async def tasks() -> None:
+            world.closed_at_death(redis).is_down = False
 
-    @property
-    def is_running(self) -> bool:
-        """True while the broker is running."""
-        return self.program.is_ready.is_set()
-
-    @property
-    def now_s(self) -> float:
-        """The simulated time since the start in seconds."""
-        return self.world.elapsed_s
-
-    async def pause(self, seconds: float) -> None:
-        """Waits for `seconds` of simulated time."""
-        await asyncio.sleep(seconds)
-
-    async def kill(self) -> None:
-        """Kills the broker, like kill -9. The simulation restarts it."""
-        self.program.kill()
-
-    async def restart(self) -> None:
-        """Waits until the broker is running again."""
-        await self.program.is_ready.wait()
-
-    def lose_answer_about(self, order_id: str) -> None:
-        """Does nothing, because the plan of the simulation injects the faults."""
-
-    def lose_next_decision(self) -> None:
-        """Does nothing, because the plan of the simulation injects the faults."""
-
-    async def come_to_rest(self) -> None:
-        """Waits SETTLES_S seconds, after which no check-back or retry is due."""
-        await asyncio.sleep(SETTLES_S)
-
-    def count_records(self) -> int:
-        """Returns 0, because the search does not use the number."""
-        return 0
-
-
-def play(way: type[Way], plan: Plan) -> Verdict:
-    """Runs an approach with a plan and returns the comparison of both databases. The same plan gives the same result."""
-    with tempfile.TemporaryDirectory(prefix="race-") as folder:
-        world = _RacedWorld(way, plan, Path(folder).resolve())
-        return world.played()
-
-
-class _RacedWorld:
-    def __init__(self, way: type[Way], plan: Plan, folder: Path) -> None:
-        self._way_class = way
-        self._plan = plan
-        self._broker = WorldsBroker(plan.seed, folder)
-        tasks = TaskQueue()
-        self._faults = SearchedFaults(tasks)
-        self._environment = Environment(self._broker, self._faults, folder, tasks)
-        self._way: tuple[SimulatedProcess, Way] | None = None
-        self._requested_at_s: dict[str, float] = {}
-        self._customers = self._broker.world.chance("customers")
-        self._closing: list[Callable[[], None]] = []
-        OrderDatabase.create(self._environment.order_file, way.schema)
-
-    def played(self) -> Verdict:
-        world = self._broker.world
-        try:
-            world.run(self._play())
-        finally:
-            for close in self._closing:
-                close()
-        return judge(self._environment.order_file, self._environment.credit_file, self._requested_at_s)
-
-    async def _play(self) -> None:
-        world, plan = self._broker.world, self._plan
-        async with self._broker:
-            await world.program("topics", world.machine("topics"), self._create_topic).start()
-            await world.program("credits", world.machine("credits"), self._begin_credits).start()
-            await world.program("orders", world.machine("orders"), self._begin_orders).start()
-            injector = FaultInjector(world, {**EFFECTS, **self._faults.effects()})
-            for event in plan.events:
-                if event.what == PLACE:
-                    world.loop.call_later(event.at_s, self._ask, event)
-                else:
-                    injector.schedule(event)
-            await asyncio.sleep(plan.ends_s + _AFTER_S)
-            await injector.stop()
-            await self._broker.come_to_rest()
-
-    async def _create_topic(self, process: SimulatedProcess) -> None:
-        async with Producer("topics", namesrv_addr=self._environment.namesrv_addr) as topics:
-            await topics.create_topic(TOPIC)
-
-    async def _begin_orders(self, process: SimulatedProcess) -> None:
-        life = Process(self._environment)
-        self._dies_with(process, life.database.close)
-        way = self._way_class(life)
-        await way.start()
-        self._way = process, way
-
-    async def _begin_credits(self, process: SimulatedProcess) -> None:
-        credits = Credits(self._environment)
-        self._dies_with(process, credits.close)
-        await self._way_class.consume(credits)
-
-    def _dies_with(self, process: SimulatedProcess, close: Callable[[], None]) -> None:
-        """Registers `close` to be called when the process dies, and again when the simulation ends."""
-        process.on_death(close)
-        self._closing.append(close)
-
-    def _ask(self, event: PlannedEvent) -> None:
-        """Places an order as a customer. Does nothing if the order process is not running."""
-        order = Order(event.whole("order"), self._customers.randrange(100, 50_000))
-        if self._way is not None and self._way[0].is_alive:
-            process, way = self._way
-            self._requested_at_s[order.order_id] = self._broker.now_s
-            process.run(_placed(way, order))
+        world.run(requests=ORDERS, orders=orders, credits=credits, redis=tasks)
+        return judge(environment.order_file, environment.credit_file, requested_at_s)
 
 
 async def _placed(way: Way, order: Order) -> None:
     with suppress(Exception):  # the customer gets an error
         await way.place(order)
+
+
+class _Redis(TaskQueue):
+    def close(self) -> None:
+        """Loses all tasks, and refuses connections until the program runs again."""
+        self.is_down = True
+        self.empty()
+
+
+class _WorldsFaults(FaultPlan):
+    """A fault plan whose points are those of an explored world, which may kill a process or refuse a transaction there."""
+
+    def __init__(self, world: ExploredWorld) -> None:
+        """Creates a plan without faults of its own."""
+        super().__init__(0, Fault.NONE, (0.0, 0.0))
+        self._world = world
+
+    def strikes(self, fault: Fault, point: str) -> bool:
+        """Returns False, unless the world kills the process. Raises DatabaseRefused if the world refuses the transaction."""
+        if fault is Fault.DATABASE_REFUSES:
+            self._world.may_fail(DatabaseRefused("the database refused the transaction"))
+        elif fault in _DEATHS:
+            self._world.crash_point()
+        return False
+
+    def delay_s(self, point: str) -> float:
+        """Returns the additional duration in seconds of a local transaction, which depends on the seed and the order only."""
+        chance = stream(self._world.plan.seed, "slow", point)
+        return chance.uniform(*_SLOW_S) if chance.random() < _SLOW else 0.0

@@ -7,8 +7,9 @@ from typing import Final
 
 import msgspec
 
-from rocketmq_broker.testing.exploring.fault_rows import BROKER, FAULTS, NAME_SERVER, Places, drawn
+from rocketmq_broker.testing.exploring.fault_rows import FAULTS
 from rocketmq_broker.testing.simulation.chance import stream
+from rocketmq_broker.testing.simulation.fault_rows import Parts, drawn, drawn_faults, possible
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan
 from rocketmq_broker.world import Chance
 
@@ -27,8 +28,8 @@ _SOON_S: Final = (0.001, 1.0)
 _RESTS_S: Final = 1.0
 
 
-def plan_of(seed: int, places: Places, requests: int) -> Plan:
-    """Returns the plan of a seed for a world with these places.
+def plan_of(seed: int, parts: Parts, requests: int) -> Plan:
+    """Returns the plan of a seed for a world with these parts.
 
     The same arguments always produce the same plan, in every Python interpreter.
     """
@@ -38,27 +39,19 @@ def plan_of(seed: int, places: Places, requests: int) -> Plan:
     times = sorted(round(chance.uniform(_FIRST_REQUEST_S, last_s), 3) for _ in range(requests))
     asked = [PlannedEvent(at_s, REQUEST, CUSTOMER, parameters={"number": number}) for number, at_s in enumerate(times, 1)]
     count = 0 if chance.random() < _WITHOUT_FAULTS else chance.randint(*chance.choice(_COUNTS))
-    faults = [_fault(stream(seed, "plan", "fault", number), places, times) for number in range(count)]
+
+    def begin(chance: Chance, targets: Sequence[str], earlier: Sequence[PlannedEvent]) -> tuple[float, Sequence[str]]:
+        is_near = bool(times) and chance.random() < _NEAR_A_REQUEST
+        return chance.choice(times) + drawn(_SOON_S, chance) if is_near else chance.uniform(0, _LATEST_FAULT_S), targets
+
+    faults = drawn_faults(seed, count, possible(FAULTS, parts), parts, begin)
     ends_s = max([_LATEST_FAULT_S, *(event.ends_s + _RESTS_S for event in faults)])
     return Plan(seed, {}, (), round(ends_s, 3)).with_events([*asked, *faults])
 
 
-def _fault(chance: Chance, places: Places, times: Sequence[float]) -> PlannedEvent:
-    possible = {kind: row for kind, row in FAULTS.items() if row.hits.targets(places)}
-    (kind,) = chance.choices(list(possible), [row.share for row in possible.values()])
-    row = possible[kind]
-    is_near = bool(times) and chance.random() < _NEAR_A_REQUEST
-    at_s = chance.choice(times) + drawn(_SOON_S, chance) if is_near else chance.uniform(0, _LATEST_FAULT_S)
-    where = chance.choice(row.hits.targets(places))
-    for_s = 0.0 if row.lasts_s is None else drawn(row.lasts_s, chance)
-    return PlannedEvent(
-        round(at_s, 3), kind, where, for_s, {name: drawn(values, chance) for name, values in row.parameters.items()}
-    )
-
-
-def check_plan(plan: Plan, places: Places, kinds: Iterable[str]) -> None:
+def check_plan(plan: Plan, parts: Parts, kinds: Iterable[str]) -> None:
     """Checks the plan's events. Raises UnreadablePlan if an event has an unknown kind or target."""
-    known = {*places.programs, *places.databases, *places.functions, BROKER, NAME_SERVER}
+    known = {end for names in parts.values() for name in names for end in name.split(">")}
     for event in plan.events:
         if event.what == REQUEST:
             event.whole("number")

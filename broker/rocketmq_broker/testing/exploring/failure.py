@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ from rocketmq_broker.testing.exploring.world import ExploredWorld
 from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.page import BrokenPromise, WorldReport, page_of, reported_events
 from rocketmq_broker.testing.simulation.page.markup import counted
-from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
-from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
+from rocketmq_broker.testing.simulation.plan import Plan
+from rocketmq_broker.testing.simulation.shrinking import ShrunkPlan, shrink, without_last_fault
 
 _LAST_HAPPENINGS: Final = 40
 _NOT_REPORTED: Final = frozenset({"connections-of-dead", "frozen", "thawed"})
@@ -46,39 +45,18 @@ PlayTest = Callable[[Plan, bool], PlayedTest]
 """A function that runs the test with a plan. Its second argument is whether to record all messages in the history."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shrinking:
-    """The result of shrinking a failing plan."""
-
-    plan: Plan
-    tries: int
-    is_repeated: bool
-    """Whether the world failed again when it was repeated. If not, the plan is unchanged."""
-
-
-def shrunk(failed: PlayedTest, play: PlayTest, *, tries: int, seconds: float) -> Shrinking:
+def shrunk(failed: PlayedTest, play: PlayTest, *, tries: int, seconds: float) -> ShrunkPlan:
     """Shrinks the plan of a failed world, with at most `tries` runs and `seconds` of real time."""
-    end_s, played, mark = time.monotonic() + seconds, 0, failed.mark
-
-    def fails(plan: Plan) -> bool:
-        nonlocal played
-        if played and time.monotonic() > end_s:
-            return False
-        played += 1
-        return play(plan, False).mark == mark
-
-    try:
-        return Shrinking(shrink(failed.world.plan, fails, budget=tries), played, is_repeated=True)
-    except PlanDoesNotFail:
-        return Shrinking(failed.world.plan, played, is_repeated=False)
+    mark = failed.mark
+    return shrink(failed.world.plan, lambda plan: play(plan, False).mark == mark, budget=tries, seconds=seconds)
 
 
-def report(failed: PlayedTest, play: PlayTest, found: Shrinking, folder: Path, name: str) -> str:
+def report(failed: PlayedTest, play: PlayTest, found: ShrunkPlan, folder: Path, name: str) -> str:
     """Returns the report of a failure as text, and writes its HTML page."""
     repeated = play(found.plan, True)
     shown = repeated if repeated.error is not None else failed
-    before = found.plan.with_events(_without_last_fault(found.plan))
-    beside = play(before, True) if len(before.events) < len(found.plan.events) else None
+    before = without_last_fault(found.plan, lambda event: event.what != REQUEST)
+    beside = None if before is None else play(before, True)
     page = folder / f"world-{failed.world.plan.seed}.html"
     folder.mkdir(parents=True, exist_ok=True)
     again = f"@explore(plan={one_line(found.plan)!r})"
@@ -97,13 +75,13 @@ def report(failed: PlayedTest, play: PlayTest, found: Shrinking, folder: Path, n
     return "\n".join(lines)
 
 
-def _of_plan(before: Plan, found: Shrinking) -> list[str]:
+def _of_plan(before: Plan, found: ShrunkPlan) -> list[str]:
     if not found.is_repeated:
         return [
             "The world did not fail when it was repeated, so something in the test is not deterministic. Its plan:",
             *_events(before),
         ]
-    counts = f"from {_counted(before)} to {_counted(found.plan)}, in {found.tries} runs"
+    counts = f"from {_counted(before)} to {_counted(found.plan)}, in {found.tried} runs"
     return [f"Shrunk {counts}:", *_events(found.plan)]
 
 
@@ -159,8 +137,3 @@ def _place(lane: str) -> tuple[int, str]:
     """Returns the sort key of a lane. The order is customers, programs, broker, name server, links."""
     known = {"customer": 0, "broker": 2, "names": 3}
     return (4 if ">" in lane else known.get(lane, 1)), lane
-
-
-def _without_last_fault(plan: Plan) -> list[PlannedEvent]:
-    faults = [number for number, event in enumerate(plan.events) if event.what != REQUEST]
-    return [event for number, event in enumerate(plan.events) if not faults or number != faults[-1]]

@@ -14,7 +14,7 @@ from rocketmq_broker.testing.exploring.crash_points import CrashPoints
 from rocketmq_broker.testing.exploring.databases import WorldDatabases, is_database_fault
 from rocketmq_broker.testing.exploring.drawing import REQUEST, check_plan
 from rocketmq_broker.testing.exploring.errors import NeverSettled, ProgramFailed
-from rocketmq_broker.testing.exploring.fault_rows import AT_DECISION, AT_POINT, BROKER, CALL_FAILS, NAME_SERVER, Places
+from rocketmq_broker.testing.exploring.fault_rows import BROKER, NAME_SERVER, world_parts
 from rocketmq_broker.testing.exploring.frame_watch import DecisionWatch, FrameJournal
 from rocketmq_broker.testing.exploring.real_python import python_of_the_world
 from rocketmq_broker.testing.exploring.remote import RemoteFunction, remote_effects
@@ -72,10 +72,9 @@ class ExploredPlay:
         Raises UnreadablePlan for an event of an unknown kind or with an unknown target.
         """
         effects = {
-            **EFFECTS, AT_POINT: points.arm_death, AT_DECISION: points.arm_decision, CALL_FAILS: points.arm_failure,
-            **databases.effects(), **remote_effects(functions),
+            **EFFECTS, **points.effects(), **databases.effects(), **remote_effects(functions),
         }  # fmt: skip
-        check_plan(plan, Places(list(programs), list(databases), list(functions)), effects)
+        check_plan(plan, world_parts(list(programs), list(databases), list(functions)), effects)
         self._plan = plan
         self._points = points
         self._until = until

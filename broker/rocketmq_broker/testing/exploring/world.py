@@ -11,7 +11,7 @@ from rocketmq_broker.testing.exploring.crash_points import CrashPoints
 from rocketmq_broker.testing.exploring.databases import ExploredDatabase, WorldDatabases
 from rocketmq_broker.testing.exploring.drawing import plan_of
 from rocketmq_broker.testing.exploring.errors import UnusableTest
-from rocketmq_broker.testing.exploring.fault_rows import AT_DECISION, AT_POINT, BROKER, CALL_FAILS, NAME_SERVER, Places
+from rocketmq_broker.testing.exploring.fault_rows import BROKER, NAME_SERVER, world_parts
 from rocketmq_broker.testing.exploring.playing import NAME_SERVERS, ExploredPlay, UserProgram
 from rocketmq_broker.testing.exploring.remote import RemoteFunction, check_remote
 from rocketmq_broker.testing.exploring.requests import CustomerRequests, process_of_caller
@@ -71,8 +71,8 @@ class ExploredWorld:
         for name in (*self._databases, *self._functions):
             if name in programs or name in _RESERVED:
                 raise UnusableTest(f"the name {name} is used twice: use different names for programs, databases and functions")
-        places = Places(list(programs), list(self._databases), list(self._functions))
-        self._plan = plan = self._given or plan_of(self._seed, places, requests)
+        parts = world_parts(list(programs), list(self._databases), list(self._functions))
+        self._plan = plan = self._given or plan_of(self._seed, parts, requests)
         self._play = ExploredPlay(
             plan, self._simulated, programs, self._points, databases=self._databases, functions=self._functions, until=until,
             is_recorded=self._is_recorded,
@@ -166,9 +166,7 @@ class ExploredWorld:
     @property
     def kinds_without_place(self) -> set[str]:
         """The kinds of faults that cannot occur, because no program had a crash point, a decision or a call of `may_fail`."""
-        points = self._points
-        places = {AT_POINT: points.has_points, AT_DECISION: points.has_decisions, CALL_FAILS: points.has_calls}
-        return {kind for kind, has_place in places.items() if not has_place}
+        return self._points.kinds_without_place
 
     def _check_not_run(self, name: str) -> None:
         if self._play is not None:

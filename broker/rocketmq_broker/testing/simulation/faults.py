@@ -231,27 +231,29 @@ async def _disk_fails_syncs(faults: FaultInjector, fault: PlannedEvent) -> None:
 
 
 EFFECTS: Final[Mapping[str, Effect]] = {
+    # The process is killed at `at_s`, or at its `nth` disk operation or sent frame after it, and restarts after `for_s`.
     "process.kill": _kill,
     "process.kill_at_disk": _kill_at_disk,
-    "process.kill_at_frame": _kill_at_frame,
-    "process.freeze": _freeze,
-    "machine.power": partial(_kill, is_power=True),
+    "process.kill_at_frame": _kill_at_frame,  # `when` is "before" or "after" the frame
+    "process.freeze": _freeze,  # pauses for `for_s`, and then continues
+    "machine.power": partial(_kill, is_power=True),  # loses unsynced data too, which may be torn
     "outage": _kill,
     "member.old": _kill,
+    # The wall clock jumps by `by_s` seconds, stops, or runs at `rate` times the right speed, and is right again after `for_s`.
     "clock.leap": _leap,
     "clock.stop": _rate,
     "clock.rate": _rate,
-    "network.cut": _cut,
-    "network.cut_half_way": _cut_half_way,
-    "network.block": _block,
-    "network.partition": _partition,
-    "network.isolate": _isolate,
-    "network.lose_frames": _lose_frames,
-    "network.slow": _slow,
-    "network.in_pieces": _in_pieces,
+    "network.cut": _cut,  # breaks the connections; clients can reconnect immediately
+    "network.cut_half_way": _cut_half_way,  # truncates the `nth` frame, and breaks its connection
+    "network.block": _block,  # loses everything in one direction
+    "network.partition": _partition,  # loses everything in both directions
+    "network.isolate": _isolate,  # disconnects a process from all others
+    "network.lose_frames": _lose_frames,  # loses the next `count` frames; connections remain open
+    "network.slow": _slow,  # delays each frame by up to `delay_s`
+    "network.in_pieces": _in_pieces,  # delivers single bytes
     "disk.full": _disk_full,
-    "disk.slow": _disk_slow,
-    "disk.fail_writes": _disk_fails_writes,
-    "disk.fail_syncs": _disk_fails_syncs,
+    "disk.slow": _disk_slow,  # each sync takes up to `delay_s` longer
+    "disk.fail_writes": _disk_fails_writes,  # the next `count` writes
+    "disk.fail_syncs": _disk_fails_syncs,  # the next `count` syncs
 }
 """Maps the kinds of faults that exist in all worlds to their effects."""

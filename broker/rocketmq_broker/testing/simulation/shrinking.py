@@ -8,6 +8,7 @@ the plan further.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,10 +20,6 @@ from msgspec.structs import replace
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, Setting
 
 _NO_SETTINGS: Final[Mapping[str, Setting]] = {}
-
-
-class PlanDoesNotFail(ValueError):
-    """Raised if the plan to shrink does not fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,42 +34,67 @@ class ShrinkingProgress:
     """The smallest failing plan so far."""
 
 
+@dataclass(frozen=True, slots=True)
+class ShrunkPlan:
+    """The result of shrinking a failing plan."""
+
+    plan: Plan
+    tried: int
+    """The number of tried plans."""
+    is_repeated: bool
+    """Whether the plan failed again when it was repeated. If not, it is unchanged."""
+
+
 def shrink(
     plan: Plan,
     fails: Callable[[Plan], bool],
     *,
     budget: int,
+    seconds: float = math.inf,
     simplest: Mapping[str, Setting] = _NO_SETTINGS,
     on_progress: Callable[[ShrinkingProgress], None] | None = None,
-) -> Plan:
-    """Returns the smallest failing plan found. The same arguments always give the same result.
+) -> ShrunkPlan:
+    """Returns the smallest failing plan found, or the plan itself if it does not fail again.
 
-    Calls `fails` at least once and at most `budget` times. If the budget suffices, the returned plan no longer fails if any one
-    of its events is removed. `simplest` contains simpler settings to try in the plan's shape. Raises PlanDoesNotFail.
+    Calls `fails` at least once, at most `budget` times, and not after `seconds` of real time. Without a time limit, the same
+    arguments always give the same result. If the budget suffices, the returned plan no longer fails if any one of its events
+    is removed. `simplest` contains simpler settings to try in the plan's shape.
     """
-    shrinking = _Shrinking(plan, fails, budget, on_progress or (lambda progress: None))
-    if not shrinking.fails_as_given():
-        raise PlanDoesNotFail("the plan does not fail: there is nothing to shrink")
+    shrinking = _Shrinking(plan, fails, budget, time.monotonic() + seconds, on_progress or (lambda progress: None))
+    is_repeated = shrinking.fails_as_given()
     with suppress(_BudgetSpent):
-        shrinking.repeat_all_passes(simplest)
-    return shrinking.smallest
+        if is_repeated:
+            shrinking.repeat_all_passes(simplest)
+    return ShrunkPlan(shrinking.smallest, shrinking.tried, is_repeated)
+
+
+def without_last_fault(plan: Plan, is_fault: Callable[[PlannedEvent], bool]) -> Plan | None:
+    """Returns the plan without its last fault, to compare both runs. Returns None if it has no fault."""
+    last = max((number for number, event in enumerate(plan.events) if is_fault(event)), default=None)
+    return None if last is None else plan.with_events((*plan.events[:last], *plan.events[last + 1 :]))
 
 
 class _BudgetSpent(Exception):
-    """Raised if the maximum number of plans was tried."""
+    """Raised if the maximum number of plans was tried, or the time is over."""
 
 
 class _Shrinking:
     def __init__(
-        self, plan: Plan, fails: Callable[[Plan], bool], budget: int, on_progress: Callable[[ShrinkingProgress], None]
+        self,
+        plan: Plan,
+        fails: Callable[[Plan], bool],
+        budget: int,
+        end_s: float,
+        on_progress: Callable[[ShrinkingProgress], None],
     ) -> None:
         self.smallest = plan
         self._fails = fails
         self._budget = budget
+        self._end_s = end_s
         self._on_progress = on_progress
         self._known: set[str] = set()
         """The JSON of the plans tried so far."""
-        self._tried = 0
+        self.tried = 0
 
     def fails_as_given(self) -> bool:
         return self._does_fail(self.smallest)
@@ -164,17 +186,17 @@ class _Shrinking:
         """Tries a plan, unless it was already tried. Returns whether it fails, and keeps a failing plan. Raises _BudgetSpent."""
         if plan.written() in self._known:
             return False
-        if self._tried >= self._budget:
+        if self.tried >= self._budget or time.monotonic() > self._end_s:
             raise _BudgetSpent
         return self._does_fail(plan)
 
     def _does_fail(self, plan: Plan) -> bool:
         self._known.add(plan.written())
-        self._tried += 1
+        self.tried += 1
         is_failing = self._fails(plan)
         if is_failing:
             self.smallest = plan
-        self._on_progress(ShrinkingProgress(self._tried, self._budget, self.smallest))
+        self._on_progress(ShrinkingProgress(self.tried, self._budget, self.smallest))
         return is_failing
 
 

@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 
 from rocketmq_broker.testing.exploring.drawing import REQUEST, check_plan, one_line, plan_of
-from rocketmq_broker.testing.exploring.fault_rows import FAULTS, Places
+from rocketmq_broker.testing.exploring.fault_rows import FAULTS, world_parts
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan, read_plan
 
-PROGRAMS = Places(["shop", "bank"])
-ALL_PLACES = Places(["shop", "bank"], ["ledger"], ["credit"])
+PROGRAMS = world_parts(["shop", "bank"])
+ALL_PARTS = world_parts(["shop", "bank"], ["ledger"], ["credit"])
 
 
 def test_a_seed_has_one_plan() -> None:
@@ -28,7 +28,7 @@ def test_a_plan_has_each_request_once_and_ends_after_its_faults() -> None:
 
 
 def test_each_kind_of_fault_is_drawn_and_each_target_is_hit() -> None:
-    drawn = [event for seed in range(300) for event in plan_of(seed, ALL_PLACES, 5).events if event.what != REQUEST]
+    drawn = [event for seed in range(300) for event in plan_of(seed, ALL_PARTS, 5).events if event.what != REQUEST]
     assert set(Counter(event.what for event in drawn)) == set(FAULTS)
     assert {event.where for event in drawn if ">" not in event.where} == {
         "shop", "bank", "broker", "names", "ledger", "credit",
@@ -42,7 +42,7 @@ def test_faults_of_databases_and_calls_are_drawn_only_where_there_are_some() -> 
 
 
 def test_a_world_without_requests_has_faults_too() -> None:
-    assert any(plan_of(seed, Places(["shop"]), 0).events for seed in range(10))
+    assert any(plan_of(seed, world_parts(["shop"]), 0).events for seed in range(10))
 
 
 def test_a_plan_in_one_line_is_read_as_the_same_plan() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from zlib import crc32
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
-from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, ShrinkingProgress, shrink
+from rocketmq_broker.testing.simulation.shrinking import ShrinkingProgress, ShrunkPlan, shrink, without_last_fault
 
 ENOUGH = 20_000
 
@@ -57,7 +56,7 @@ plans = st.builds(
 @given(plans, st.data())
 def test_what_is_left_are_the_events_that_the_failure_needs(plan: Plan, data: st.DataObject) -> None:
     needed = data.draw(st.frozensets(st.sampled_from(sorted(numbers(plan)) or [0]), max_size=6)) & numbers(plan)
-    assert numbers(shrink(plan, lambda tried: needed <= numbers(tried), budget=ENOUGH)) == needed
+    assert numbers(shrink(plan, lambda tried: needed <= numbers(tried), budget=ENOUGH).plan) == needed
 
 
 @given(plans, st.integers(0, 2**32), st.integers(2, 5))
@@ -67,7 +66,7 @@ def test_whatever_the_rule_the_result_fails_and_no_event_can_be_spared(plan: Pla
         return numbers(tried) == numbers(plan) or sum((number + 1) * salt for number in numbers(tried)) % often == 1
 
     fails = Counting(rule)
-    shrunk = shrink(plan, fails, budget=ENOUGH)
+    shrunk = shrink(plan, fails, budget=ENOUGH).plan
     assert rule(shrunk)
     assert fails.asked < ENOUGH
     assert not any(rule(smaller) for smaller in without_each(shrunk))
@@ -79,7 +78,7 @@ def test_a_small_budget_is_kept_and_still_gives_a_plan_that_fails(plan: Plan, sa
         return numbers(tried) == numbers(plan) or crc32(f"{salt}{tried.written()}".encode()) % 2 == 0
 
     fails = Counting(rule)
-    assert rule(shrink(plan, fails, budget=budget))
+    assert rule(shrink(plan, fails, budget=budget).plan)
     assert fails.asked <= budget
 
 
@@ -88,12 +87,12 @@ def test_equal_plans_are_shrunk_alike(plan: Plan, salt: int) -> None:
     def rule(tried: Plan) -> bool:
         return numbers(tried) == numbers(plan) or sum(numbers(tried)) % 3 == salt % 3
 
-    assert shrink(plan, rule, budget=200).written() == shrink(plan, rule, budget=200).written()
+    assert shrink(plan, rule, budget=200).plan.written() == shrink(plan, rule, budget=200).plan.written()
 
 
 def test_a_fault_gets_as_short_as_the_failure_allows() -> None:
     plan = plan_of(event(1, at_s=12.345, for_s=37.482, what="process.freeze"))
-    shrunk = shrink(plan, lambda tried: any(event.for_s >= 30 for event in tried.events), budget=ENOUGH)
+    shrunk = shrink(plan, lambda tried: any(event.for_s >= 30 for event in tried.events), budget=ENOUGH).plan
     assert [event.for_s for event in shrunk.events] == [30.0]
 
 
@@ -103,7 +102,7 @@ def test_events_begin_as_early_and_as_round_as_the_failure_allows() -> None:
     def fails_with_some_time_between(tried: Plan) -> bool:
         return len(tried.events) == 2 and tried.events[1].at_s - tried.events[0].at_s >= 20
 
-    shrunk = shrink(plan, fails_with_some_time_between, budget=ENOUGH)
+    shrunk = shrink(plan, fails_with_some_time_between, budget=ENOUGH).plan
     assert [event.at_s for event in shrunk.events] == [0.0, 30.0]
     assert shrunk.ends_s == 30.0
 
@@ -115,24 +114,35 @@ def test_the_shape_gets_the_simplest_settings_with_which_the_plan_still_fails() 
         lambda tried: tried.shape["workers"] == 4,
         budget=ENOUGH,
         simplest={"brokers": 1, "workers": 1, "has_inventory": False},
-    )
+    ).plan
     assert shrunk.shape == {"brokers": 1, "workers": 4, "has_inventory": False}
 
 
 def test_an_order_keeps_one_item_if_one_is_enough() -> None:
     placing = PlannedEvent(1.0, "order.place", "ana", parameters={"items": [["pen", 1, 100], ["ink", 2, 50]], "order": 1})
-    shrunk = shrink(plan_of(placing), lambda tried: len(tried.events) == 1, budget=ENOUGH)
+    shrunk = shrink(plan_of(placing), lambda tried: len(tried.events) == 1, budget=ENOUGH).plan
     assert shrunk.events[0].parameters["items"] == [["pen", 1, 100]]
 
 
 def test_a_plan_that_holds_cannot_be_shrunk() -> None:
-    with pytest.raises(PlanDoesNotFail, match="nothing to shrink"):
-        shrink(plan_of(event(1)), lambda tried: False, budget=ENOUGH)
+    assert shrink(plan_of(event(1)), lambda tried: False, budget=ENOUGH) == ShrunkPlan(plan_of(event(1)), 1, is_repeated=False)
+
+
+def test_no_further_plan_is_tried_after_the_time_limit() -> None:
+    plan = plan_of(event(1), event(2))
+    assert shrink(plan, lambda tried: True, budget=ENOUGH, seconds=0) == ShrunkPlan(plan, 1, is_repeated=True)
+
+
+def test_a_plan_without_its_last_fault_keeps_what_follows_it() -> None:
+    plan = plan_of(event(1), event(2), event(3))
+    without = without_last_fault(plan, lambda event: event.whole("order") < 3)
+    assert without == plan_of(event(1), event(3))
+    assert without_last_fault(plan, lambda event: False) is None
 
 
 def test_each_try_is_told() -> None:
     told: list[ShrinkingProgress] = []
     fails = Counting(lambda tried: 3 in numbers(tried))
-    shrunk = shrink(plan_of(*(event(number) for number in range(8))), fails, budget=ENOUGH, on_progress=told.append)
+    shrunk = shrink(plan_of(*(event(number) for number in range(8))), fails, budget=ENOUGH, on_progress=told.append).plan
     assert [progress.tried for progress in told] == list(range(1, fails.asked + 1))
     assert told[-1].smallest == shrunk

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from lab.simulation.judges.violation import Promise
-from lab.simulation.planted.bug import Planted, PlantedArea
-from lab.simulation.planted.patches import Patches
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.command import RemotingCommand
@@ -18,12 +16,22 @@ from rocketmq_broker.transaction.decision import EndAction, EndDecision, EndRequ
 from rocketmq_broker.transaction.pending import _Kind
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State
+from tests.lab.planted.patches import Patches
+from tests.lab.planted.planted_bug import planted_bug
 
 _MESSAGES: Final = "rocketmq_broker.server.transactions.transactional_messages:TransactionalMessages"
 _DECIDED: Final = (Refusal.ALREADY_COMMITTED, Refusal.ALREADY_ROLLED_BACK, Refusal.ALREADY_DECIDED)
 
 
-def _accept_a_second_commit(patches: Patches) -> None:
+@planted_bug(
+    needs="an answer to a check-back that comes after the COMMIT, or a broker that restarts between the two",
+    breaks=Promise.LIES_THERE_ONCE,
+    noticed_by="tests/unit/server/transactions/test_check_service.py::test_the_answer_to_a_check_decides_once",
+    seed=45,
+)
+def second_commit_accepted(patches: Patches) -> None:
+    """A COMMIT about a transaction that is decided already delivers its message again."""
+
     decide = patches.original(f"{_MESSAGES}.decide")
 
     def every_commit_wins(self: Any, request: EndRequest) -> EndDecision:
@@ -44,7 +52,15 @@ def _accept_a_second_commit(patches: Patches) -> None:
     patches.replace(f"{_MESSAGES}.decide", every_commit_wins)
 
 
-def _append_the_op_message_first(patches: Patches) -> None:
+@planted_bug(
+    needs="power failure that tears the write of the two",
+    breaks=Promise.ORDER_HAS_CREDIT,
+    noticed_by="tests/unit/server/transactions/test_states.py::test_each_verb_leads_a_pending_transaction_where_the_table_says_and_appends_what_it_says",
+    seed=351,
+)
+def op_message_first(patches: Patches) -> None:
+    """The op message that closes a half message is appended before the committed message, not after it."""
+
     def commit(self: Any, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
         half = self._recent.take(transaction.stored_at, transaction.stored_queue_offset) or self._bridge.read(transaction)
         self._end(transaction, State.COMMITTED, now_ms, reason)
@@ -55,7 +71,14 @@ def _append_the_op_message_first(patches: Patches) -> None:
     patches.replace(f"{_MESSAGES}.commit", commit)
 
 
-def _forget_what_is_taken_back(patches: Patches) -> None:
+@planted_bug(
+    needs="a sync or write that fails while a COMMIT is on its way to the disk",
+    breaks=Promise.ORDER_HAS_CREDIT,
+    noticed_by="tests/unit/transaction/test_pending.py::test_a_decision_is_taken_back_if_it_did_not_reach_the_disk",
+    seed=18,
+)
+def taken_back_and_forgotten(patches: Patches) -> None:
+    """When the records of a decision do not reach the disk, the transaction is not pending again."""
     target = "rocketmq_broker.transaction.pending:PendingTransactions._undo"
     undo = patches.original(target)
 
@@ -67,7 +90,15 @@ def _forget_what_is_taken_back(patches: Patches) -> None:
     patches.replace(target, _undo)
 
 
-def _close_before_the_store_takes_it(patches: Patches) -> None:
+@planted_bug(
+    needs="a store that refuses everything when a COMMIT comes",
+    breaks=Promise.ORDER_HAS_CREDIT,
+    noticed_by="tests/unit/server/transactions/test_transactional_messages.py::test_a_store_that_refuses_writes_refuses_the_decision_and_keeps_the_transaction",
+    seed=18,
+)
+def closed_before_stored(patches: Patches) -> None:
+    """A COMMIT leaves the table of pending transactions before the store has taken its message."""
+
     def commit(self: Any, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
         half = self._recent.take(transaction.stored_at, transaction.stored_queue_offset) or self._bridge.read(transaction)
         offset = transaction.commit_log_offset
@@ -81,7 +112,14 @@ def _close_before_the_store_takes_it(patches: Patches) -> None:
     patches.replace(f"{_MESSAGES}.commit", commit)
 
 
-def _commit_the_offset_of_the_pull(patches: Patches) -> None:
+@planted_bug(
+    needs="a consumer that dies with pulled messages in its hands",
+    breaks=Promise.OFFSET_BEHIND_WORK,
+    noticed_by="tests/unit/server/pulling/test_pull_processor.py::test_a_pull_commits_what_was_handled_not_what_it_asks_for",
+    seed=29,
+)
+def pull_offset_committed(patches: Patches) -> None:
+    """A pull commits the offset from which it reads, not the one up to which the consumer has handled messages."""
     target = "rocketmq_broker.server.pulling.pull_processor:PullProcessor.pull"
     answer = patches.original(target)
 
@@ -95,7 +133,14 @@ def _commit_the_offset_of_the_pull(patches: Patches) -> None:
     patches.replace(target, pull)
 
 
-def _pass_over_the_rest(patches: Patches) -> None:
+@planted_bug(
+    needs="a backlog of more messages than one pull takes",
+    breaks=Promise.ORDER_HAS_CREDIT,
+    noticed_by="tests/unit/store/test_message_store.py::test_a_pull_stops_at_either_limit_but_brings_at_least_one",
+    seed=None,
+)
+def rest_passed_over(patches: Patches) -> None:
+    """A pull by tag that reaches its limit of messages goes on after all units that it read, not after the delivered ones."""
     target = "rocketmq_broker.store.queues.pull:_choose"
     choose = patches.original(target)
 
@@ -104,55 +149,3 @@ def _pass_over_the_rest(patches: Patches) -> None:
         return wanted, len(units) // UNIT_SIZE
 
     patches.replace(target, _choose)
-
-
-PLANTED: Final = (
-    Planted(
-        "second-commit-accepted",
-        PlantedArea.BROKER,
-        "A COMMIT about a transaction that is decided already delivers its message again.",
-        "an answer to a check-back that comes after the COMMIT, or a broker that restarts between the two",
-        Promise.ONE_OUTCOME,
-        _accept_a_second_commit,
-    ),
-    Planted(
-        "op-message-first",
-        PlantedArea.BROKER,
-        "The op message that closes a half message is appended before the committed message, not after it.",
-        "power failure that tears the write of the two",
-        Promise.ORDER_HAS_CREDIT,
-        _append_the_op_message_first,
-    ),
-    Planted(
-        "taken-back-and-forgotten",
-        PlantedArea.BROKER,
-        "When the records of a decision do not reach the disk, the transaction is not pending again.",
-        "a sync or write that fails while a COMMIT is on its way to the disk",
-        Promise.ORDER_HAS_CREDIT,
-        _forget_what_is_taken_back,
-    ),
-    Planted(
-        "closed-before-stored",
-        PlantedArea.BROKER,
-        "A COMMIT leaves the table of pending transactions before the store has taken its message.",
-        "a store that refuses everything when a COMMIT comes",
-        Promise.ORDER_HAS_CREDIT,
-        _close_before_the_store_takes_it,
-    ),
-    Planted(
-        "pull-offset-committed",
-        PlantedArea.BROKER,
-        "A pull commits the offset from which it reads, not the one up to which the consumer has handled messages.",
-        "a consumer that dies with pulled messages in its hands",
-        Promise.OFFSET_BEHIND_WORK,
-        _commit_the_offset_of_the_pull,
-    ),
-    Planted(
-        "rest-passed-over",
-        PlantedArea.BROKER,
-        "A pull by tag that reaches its limit of messages goes on after all units that it read, not after the delivered ones.",
-        "a backlog of more messages than one pull takes",
-        Promise.ORDER_HAS_CREDIT,
-        _pass_over_the_rest,
-    ),
-)

@@ -9,8 +9,6 @@ from typing import Any, Final
 from sqlmodel import Session, col, select
 
 from lab.simulation.judges.violation import Promise
-from lab.simulation.planted.bug import Planted, PlantedArea
-from lab.simulation.planted.patches import Patches
 from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters import order_store
 from order_service.adapters.local_transaction import ITEMS, ORDERS, item_values, order_values
@@ -24,12 +22,21 @@ from order_service.service_layer.cancelling import Cancelled, cancellation_messa
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
+from tests.lab.planted.patches import Patches
+from tests.lab.planted.planted_bug import planted_bug
 
 _LISTENER: Final = "order_service.service_layer.transaction_listener:DatabaseTransactionListener"
 _STORE: Final = "order_service.adapters.order_store:SqlOrderStore"
 
 
-def _answer_from_memory(patches: Patches) -> None:
+@planted_bug(
+    needs="an order service that dies after its local commit, or another member of the group that is asked",
+    breaks=Promise.ONE_OUTCOME,
+    noticed_by="tests/component/order_service/test_transaction_listener.py::test_a_local_transaction_after_the_check_back_rolls_back",
+    seed=2,
+)
+def answers_from_memory(patches: Patches) -> None:
+    """A check-back is answered by what this process remembers, and by ROLLBACK for what it does not."""
     execute, look = patches.original(f"{_LISTENER}.execute_local_transaction"), patches.original(f"{_LISTENER}._answer")
 
     def execute_local_transaction(self: Any, message: Message, arg: object) -> LocalTransactionState:
@@ -48,7 +55,14 @@ def _answer_from_memory(patches: Patches) -> None:
     patches.replace(f"{_LISTENER}._answer", _answer)
 
 
-def _roll_back_without_a_marker(patches: Patches) -> None:
+@planted_bug(
+    needs="a local transaction that is slower than the first check-back: a database that hangs, a process that stands still",
+    breaks=Promise.ONE_OUTCOME,
+    noticed_by="tests/component/order_service/test_http.py::test_a_transaction_that_check_back_rolled_back_first_is_503",
+    seed=605,
+)
+def rollback_without_marker(patches: Patches) -> None:
+    """A check-back that finds no row answers ROLLBACK without writing the marker that keeps the local transaction out."""
     settle_durably = patches.original(f"{_STORE}.settle")
 
     def settle(
@@ -69,7 +83,15 @@ def _roll_back_without_a_marker(patches: Patches) -> None:
     patches.replace(f"{_STORE}.settle", settle)
 
 
-def _store_in_two_steps(patches: Patches) -> None:
+@planted_bug(
+    needs="an order service that dies between them, or a check-back there",
+    breaks=Promise.ORDER_HAS_CREDIT,
+    noticed_by="tests/component/order_service/test_order_store.py::test_a_late_local_transaction_cannot_slip_in_behind_a_check_back",
+    seed=176,
+)
+def order_and_row_apart(patches: Patches) -> None:
+    """The order and its transaction's row are written by two local commits, one after the other."""
+
     def store_order(self: Any, order: Order, transaction_id: str) -> None:
         state = TransactionState.COMMITTED if order.state.is_published else TransactionState.PENDING
         with order_store._unless_key_taken(), self._sessions.writing() as session:
@@ -82,9 +104,17 @@ def _store_in_two_steps(patches: Patches) -> None:
     patches.replace(f"{_STORE}.store_order", store_order)
 
 
-def _leave_the_key_open(patches: Patches) -> None:
-    """Omits the idempotency key of a new order if another order has the same key, as if the database had no unique index."""
+@planted_bug(
+    needs="a customer who repeats a request while the first one still runs",
+    breaks=Promise.ANSWERS_FIT,
+    noticed_by="tests/component/order_service/test_http.py::test_a_key_taken_while_the_half_message_was_under_way_answers_with_the_order_there_is",
+    seed=5,
+)
+def key_not_unique(patches: Patches) -> None:
+    """An idempotency key is looked for before the order, and no unique index guards it.
 
+    Omits the idempotency key of a new order if another order has the same key, as if the database had no unique index.
+    """
     store: Callable[..., None] = patches.original(f"{_STORE}.store_order")
 
     def store_order(self: Any, order: Order, transaction_id: str) -> None:
@@ -96,7 +126,15 @@ def _leave_the_key_open(patches: Patches) -> None:
     patches.replace(f"{_STORE}.store_order", store_order)
 
 
-def _cancel_before_the_broker_stored(patches: Patches) -> None:
+@planted_bug(
+    needs="a broker that is away when a customer cancels, or an order service that dies",
+    breaks=Promise.ORDER_HAS_CREDIT,
+    noticed_by="tests/component/order_service/test_cancelling_and_paying.py::test_a_cancellation_whose_local_commit_is_unknown_is_202_and_check_back_decides",
+    seed=11,
+)
+def cancelled_before_told(patches: Patches) -> None:
+    """An order becomes CANCELLED in the database before the broker has stored the message about it."""
+
     def cancel(self: Any, order_id: str, reason: str) -> Cancelled:
         order: Order | None = self.store.change_unpaid(order_id, OrderEvent.CANCEL, self.now_ms(), reason)
         if order is None:
@@ -126,7 +164,15 @@ def _cancel_before_the_broker_stored(patches: Patches) -> None:
     patches.replace(f"{_STORE}.store_cancellation", store_cancellation)
 
 
-def _only_compare_the_deadline(patches: Patches) -> None:
+@planted_bug(
+    needs="a customer who pays after the deadline",
+    breaks=Promise.ONE_OUTCOME,
+    noticed_by="tests/component/order_service/test_cancelling_and_paying.py::test_check_back_rolls_an_order_back_that_is_not_paid_in_time",
+    seed=2,
+)
+def expiry_not_written(patches: Patches) -> None:
+    """A check-back after the deadline answers ROLLBACK without marking the order EXPIRED, and a later payment is taken."""
+
     def expire_if_overdue(self: Any, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
         with self._sessions.reading() as session:
             self.history.require_no_doubt(session, witness)
@@ -143,14 +189,29 @@ def _only_compare_the_deadline(patches: Patches) -> None:
     patches.replace("order_service.adapters.order_store:_expire_if_overdue", _expire_if_overdue)
 
 
-def _believe_any_copy(patches: Patches) -> None:
+@planted_bug(
+    needs="an order service that answers from an old copy of its database",
+    breaks=Promise.ORDER_HAS_CREDIT,
+    noticed_by="tests/component/order_service/test_http.py::test_a_service_on_an_old_copy_of_its_database_takes_no_order_until_a_person_decides",
+    seed=None,
+)
+def witness_not_checked(patches: Patches) -> None:
+    """A database that lacks the witness of a half message answers its check-back all the same."""
+
     def require_no_doubt(self: Any, session: Session, witness: Witness | None) -> None:
         pass
 
     patches.replace("order_service.adapters.order_history:OrderHistory.require_no_doubt", require_no_doubt)
 
 
-def _roll_back_after_a_lost_answer(patches: Patches) -> None:
+@planted_bug(
+    needs="a database that stores a commit and loses its answer",
+    breaks=Promise.ONE_OUTCOME,
+    noticed_by="tests/component/order_service/test_cancelling_and_paying.py::test_a_cancellation_whose_local_commit_is_unknown_is_202_and_check_back_decides",
+    seed=353,
+)
+def lost_answer_rolls_back(patches: Patches) -> None:
+    """A local commit whose answer is lost counts as failed, and the broker gets ROLLBACK."""
     target = "order_service.service_layer.transaction_listener:_outcome_of"
     outcome_of = patches.original(target)
 
@@ -159,71 +220,3 @@ def _roll_back_after_a_lost_answer(patches: Patches) -> None:
         return Outcome.UNAVAILABLE if outcome is Outcome.UNKNOWN else outcome
 
     patches.replace(target, _outcome_of)
-
-
-PLANTED: Final = (
-    Planted(
-        "answers-from-memory",
-        PlantedArea.ORDERS,
-        "A check-back is answered by what this process remembers, and by ROLLBACK for what it does not.",
-        "an order service that dies after its local commit, or another member of the group that is asked",
-        Promise.ORDER_HAS_CREDIT,
-        _answer_from_memory,
-    ),
-    Planted(
-        "rollback-without-marker",
-        PlantedArea.ORDERS,
-        "A check-back that finds no row answers ROLLBACK without writing the marker that keeps the local transaction out.",
-        "a local transaction that is slower than the first check-back: a database that hangs, a process that stands still",
-        Promise.ORDER_HAS_CREDIT,
-        _roll_back_without_a_marker,
-    ),
-    Planted(
-        "order-and-row-apart",
-        PlantedArea.ORDERS,
-        "The order and its transaction's row are written by two local commits, one after the other.",
-        "an order service that dies between them, or a check-back there",
-        Promise.ORDER_HAS_CREDIT,
-        _store_in_two_steps,
-    ),
-    Planted(
-        "key-not-unique",
-        PlantedArea.ORDERS,
-        "An idempotency key is looked for before the order, and no unique index guards it.",
-        "a customer who repeats a request while the first one still runs",
-        Promise.ANSWERS_FIT,
-        _leave_the_key_open,
-    ),
-    Planted(
-        "cancelled-before-told",
-        PlantedArea.ORDERS,
-        "An order becomes CANCELLED in the database before the broker has stored the message about it.",
-        "a broker that is away when a customer cancels, or an order service that dies",
-        Promise.BOOKS_AGREE,
-        _cancel_before_the_broker_stored,
-    ),
-    Planted(
-        "expiry-not-written",
-        PlantedArea.ORDERS,
-        "A check-back after the deadline answers ROLLBACK without marking the order EXPIRED, and a later payment is taken.",
-        "a customer who pays after the deadline",
-        Promise.ORDER_HAS_CREDIT,
-        _only_compare_the_deadline,
-    ),
-    Planted(
-        "witness-not-checked",
-        PlantedArea.ORDERS,
-        "A database that lacks the witness of a half message answers its check-back all the same.",
-        "an order service that answers from an old copy of its database",
-        Promise.ORDER_HAS_CREDIT,
-        _believe_any_copy,
-    ),
-    Planted(
-        "lost-answer-rolls-back",
-        PlantedArea.ORDERS,
-        "A local commit whose answer is lost counts as failed, and the broker gets ROLLBACK.",
-        "a database that stores a commit and loses its answer",
-        Promise.TOLD_ORDER_IS_KEPT,
-        _roll_back_after_a_lost_answer,
-    ),
-)

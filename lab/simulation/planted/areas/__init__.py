@@ -1,1 +1,0 @@
-"""The planted bugs, one module for each area."""
