@@ -15,6 +15,7 @@ from rocketmq_broker.client import (
     MessageListener,
     PushConsumer,
     RpcHook,
+    SendStatus,
     TransactionListeners,
     TransactionProducer,
 )
@@ -92,7 +93,10 @@ class OrderBroker:
         """Sends the message in a transaction, and returns the outcome; see `service_layer.attempt.TransactionalSender`."""
         message = message.with_properties({PROPERTY: self._witness()})
         try:
-            self._loop.run(self._producer.send_message_in_transaction(message, attempt), timeout_s=self._wait_s)
+            sent = self._loop.run(self._producer.send_message_in_transaction(message, attempt), timeout_s=self._wait_s)
+            if sent.send_status is not SendStatus.SEND_OK:
+                name = sent.send_status.name
+                logger.warning("order %s: broker %s: %s; rolled back", attempt.wanted.order_id, sent.queue.broker_name, name)
         except TimeoutError:
             outcome = attempt.outcome
             return Outcome.UNKNOWN if outcome is Outcome.NOT_STARTED else outcome

@@ -9,9 +9,17 @@ from order_service.adapters.order_broker import PRODUCER_GROUP, OrderBroker
 from order_service.domain.history import PROPERTY
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.placing import order_message
-from rocketmq_broker.client import ClientError, EventLoopThread, LocalTransactionState
-from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.client import ClientError, EventLoopThread, LocalTransactionState, SendStatus, TransactionSendResult
+from rocketmq_broker.message import Message, MessageExt, MessageQueue
 from tests.component.order_service.conftest import an_order
+
+
+def sent(status: SendStatus) -> TransactionSendResult:
+    """Returns the result of a transaction that was rolled back."""
+    return TransactionSendResult(
+        send_status=status, message_id="", offset_message_id="", queue=MessageQueue("orders", "broker-a", 0), queue_offset=0,
+        local_transaction_state=LocalTransactionState.ROLLBACK_MESSAGE,
+    )  # fmt: skip
 
 
 class Producer:
@@ -21,7 +29,7 @@ class Producer:
         self.made_with = (group, namesrv_addr, send_timeout_ms, rpc_hook)
         self.sent: list[tuple[Message, object]] = []
         self.events: list[str] = []
-        self.answer: object = True
+        self.answer: object = sent(SendStatus.SEND_OK)
 
     async def start(self) -> None:
         self.events.append("started")
@@ -94,6 +102,15 @@ def test_a_half_message_that_was_not_stored_is_no_order(
     order = an_order()
     assert broker.send_in_transaction(order_message(order), Attempt(order)) is Outcome.NOT_STARTED
     assert caplog.messages == ["order order-1: the half message could not be sent: no route"]
+
+
+def test_a_half_message_that_was_stored_less_safely_is_no_order(
+    broker: OrderBroker, producer: Producer, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer.answer = sent(SendStatus.SLAVE_NOT_AVAILABLE)
+    order = an_order()
+    assert broker.send_in_transaction(order_message(order), Attempt(order)) is Outcome.NOT_STARTED
+    assert caplog.messages == ["order order-1: broker broker-a: SLAVE_NOT_AVAILABLE; rolled back"]
 
 
 @pytest.mark.parametrize("error", [ClientError("gone"), TimeoutError()])

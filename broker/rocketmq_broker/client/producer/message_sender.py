@@ -123,6 +123,11 @@ _RETRYABLE = frozenset(
     }
 )
 _FIRST_PAUSE_S = 0.1
+_STORED_LESS_SAFELY = {
+    SendStatus.FLUSH_DISK_TIMEOUT: "does not flush messages to disk in time",
+    SendStatus.FLUSH_SLAVE_TIMEOUT: "does not replicate messages to a slave in time",
+    SendStatus.SLAVE_NOT_AVAILABLE: "has no slave that keeps up with it",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +179,8 @@ class MessageSender:
         `new_id_each_attempt` gives each attempt its own message id. Use it if only one attempt may take effect. Each
         attempt then waits for at most half of the remaining time, unless every other broker has been tried. Without it,
         an attempt waits for all of the remaining time, as in Apache's client, because a second attempt could store a
-        duplicate.
+        duplicate. A broker that stores such a message less safely than configured is avoided like one that failed, because
+        the message, a half message, is of no use then.
 
         Raises MessageRefused, NoRoute or NameServerUnreachable, BrokerError if a broker refuses the message, and
         SendFailed if no broker can be reached.
@@ -221,12 +227,18 @@ class MessageSender:
             if error.code != ResponseCode.MESSAGE_ILLEGAL:
                 self.latest.failed(str(error), _now_s())
             raise
-        if result.send_status is SendStatus.FLUSH_DISK_TIMEOUT:
-            self.latest.failed(f"broker {result.queue.broker_name} does not flush messages to disk in time", _now_s())
-        else:
-            self.latest.stored(_now_s())
+        self._note(result.queue.broker_name, result.send_status, is_half_message=deadline.shares)
         queue = self._namespace.unwrap_queue(result.queue)
         return result if queue is result.queue else replace(result, queue=queue)
+
+    def _note(self, broker_name: str, status: SendStatus, *, is_half_message: bool) -> None:
+        is_useless = is_half_message and status is not SendStatus.SEND_OK
+        if is_useless:
+            self._selector.broker_failed(broker_name, self._now_ms())
+        if is_useless or status is SendStatus.FLUSH_DISK_TIMEOUT:
+            self.latest.failed(f"broker {broker_name} {_STORED_LESS_SAFELY[status]}", _now_s())
+        else:
+            self.latest.stored(_now_s())
 
     async def _send_by(
         self, deadline: _Deadline, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None
@@ -286,7 +298,7 @@ def _now_s() -> float:
 class _Deadline:
     def __init__(self, timeout_ms: int, *, shares: bool = False) -> None:
         """`shares` limits an attempt to half of the remaining time. The other half is left for the next attempt."""
-        self._shares = shares
+        self.shares = shares
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + timeout_ms / 1000
 
@@ -295,7 +307,7 @@ class _Deadline:
 
     def attempt_ms(self, *, is_last: bool) -> int:
         remaining_ms = self.remaining_ms()
-        return remaining_ms if is_last or not self._shares else max(1, remaining_ms // 2)
+        return remaining_ms if is_last or not self.shares else max(1, remaining_ms // 2)
 
     def allows(self, pause_s: float) -> bool:
         return self._loop.time() + pause_s < self._end

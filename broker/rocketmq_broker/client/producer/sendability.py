@@ -35,7 +35,7 @@ class LatestSends:
         self._stored_s, self._failures = now_s, 0
 
     def failed(self, reason: str, now_s: float) -> None:
-        """Records that a broker refused a valid message, or did not flush it in time.
+        """Records that a broker refused a valid message, did not flush it in time, or stored a half message too unsafely.
 
         Do not call this method for an unreachable broker.
         """

@@ -117,16 +117,19 @@ class QueueRequests:
 
     @understood
     async def committed_offset(self, group: str, queue: MessageQueue) -> int | None:
-        """Returns the group's offset in the queue; None if the broker has none."""
+        """Returns the group's offset in the queue; None if the broker has none.
+
+        Reads it from a slave while the master is down. A slave may be some seconds behind, so messages may be redelivered.
+        """
         header = QueryConsumerOffsetRequestHeader(
             consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name
         )
-        try:
-            answer = await self._calls.ask_master(queue.broker_name, RequestCode.QUERY_CONSUMER_OFFSET, header, timeout_ms=5000)
-        except BrokerError as error:
-            if error.code == ResponseCode.QUERY_NOT_FOUND:
-                return None
-            raise
+        address = await self._calls.routes.address_of(queue.broker_name, or_any=True)
+        answer = await self._calls.ask_at(address, RequestCode.QUERY_CONSUMER_OFFSET, header, timeout_ms=5000)
+        if answer.code == ResponseCode.QUERY_NOT_FOUND:
+            return None
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerError(answer.code, answer.remark, address)
         return answer.decode_header(QueryConsumerOffsetResponseHeader).offset
 
     async def commit_offsets(self, group: str, offsets: Mapping[MessageQueue, int]) -> None:

@@ -19,11 +19,15 @@ MESSAGE = Message.of("orders", b"x")
 
 
 class Cluster:
-    """Routes and brokers. `failures` maps a broker's name to the function that returns its error."""
+    """Routes and brokers. `failures` maps a broker's name to the function that returns its error.
+
+    A broker responds with its status in `statuses`, and with SEND_OK without one.
+    """
 
     def __init__(self, *queues: MessageQueue, failures: dict[str, Callable[[], Exception]] | None = None) -> None:
         self.queues = list(queues)
         self.failures = failures or {}
+        self.statuses: dict[str, SendStatus] = {}
         self.tried: list[str] = []
         self.ids: list[str] = []
 
@@ -40,9 +44,8 @@ class Cluster:
         self.ids.append(wire.unique_id)
         if queue.broker_name in self.failures:
             raise self.failures[queue.broker_name]()
-        return SendResult(
-            send_status=SendStatus.SEND_OK, message_id=wire.unique_id, offset_message_id="", queue=queue, queue_offset=0
-        )
+        status = self.statuses.get(queue.broker_name, SendStatus.SEND_OK)
+        return SendResult(send_status=status, message_id=wire.unique_id, offset_message_id="", queue=queue, queue_offset=0)
 
 
 def sender(cluster: Cluster, timeout_ms: int = 3000) -> MessageSender:
@@ -182,3 +185,37 @@ async def test_how_long_an_attempt_waits_for_a_broker_that_hangs(
         with contextlib.suppress(SendFailed):
             await sender(cluster).send(MESSAGE, new_id_each_attempt=is_half_message)
     assert most_ms - 500 < cluster.waits_ms["broker-a"] <= most_ms
+
+
+LESS_SAFELY = [status for status in SendStatus if status is not SendStatus.SEND_OK]
+
+
+@pytest.mark.parametrize("status", LESS_SAFELY)
+async def test_a_broker_that_stores_half_messages_less_safely_is_avoided(status: SendStatus) -> None:
+    cluster = Cluster(A, B)
+    cluster.statuses["broker-a"] = status
+    sending = sender(cluster)
+    results = [await sending.send(MESSAGE, new_id_each_attempt=True) for _ in range(6)]
+    assert [result.send_status for result in results].count(status) == 1, "the first turn of broker-a, and no other"
+    assert sending.latest.why_failed(asyncio.get_running_loop().time()) is None, "broker-b stored the others"
+
+
+@pytest.mark.parametrize("status", LESS_SAFELY)
+async def test_where_no_broker_stores_half_messages_safely_none_can_be_sent(status: SendStatus) -> None:
+    cluster = Cluster(A, B)
+    cluster.statuses = {"broker-a": status, "broker-b": status}
+    sending = sender(cluster)
+    for _ in range(3):
+        assert (await sending.send(MESSAGE, new_id_each_attempt=True)).send_status is status
+    assert (sending.latest.why_failed(asyncio.get_running_loop().time()) or "").startswith("broker broker-")
+
+
+@pytest.mark.parametrize("status", [SendStatus.FLUSH_SLAVE_TIMEOUT, SendStatus.SLAVE_NOT_AVAILABLE])
+async def test_a_message_without_a_slave_is_stored_and_its_broker_is_not_avoided(status: SendStatus) -> None:
+    cluster = Cluster(A, B)
+    cluster.statuses["broker-a"] = status
+    sending = sender(cluster)
+    for _ in range(6):
+        await sending.send(MESSAGE)
+    assert cluster.tried.count("broker-a") == 3
+    assert sending.latest.why_failed(asyncio.get_running_loop().time()) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rocketmq_broker.client import BrokerUnreachable, MessageSelector
+from rocketmq_broker.client import BrokerError, BrokerUnreachable, MessageSelector
 from rocketmq_broker.client.pull.queue_requests import QueueRequests
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.message import MessageQueue, sysflag
@@ -18,6 +18,7 @@ from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers import (
     PullMessageRequestHeader,
     PullMessageResponseHeader,
+    QueryConsumerOffsetResponseHeader,
     UpdateConsumerOffsetRequestHeader,
 )
 from tests.unit.client.messages import QUEUE
@@ -75,6 +76,35 @@ async def test_a_pull_tells_by_what_kind_of_expression_it_filters() -> None:
             "group", QUEUE, 0, subscription=subscription, max_messages=32, sends_expression=True
         )
     assert [(header.expression_type, header.subscription) for header in calls.pulls] == [("SQL92", "a > 3"), ("TAG", "a")]
+
+
+class MasterDown:
+    """A replacement for BrokerCalls and its routes while a master is down: only its slave has an address."""
+
+    def __init__(self, code: ResponseCode, offset: int = 0) -> None:
+        self.routes = self
+        self._answer = code, QueryConsumerOffsetResponseHeader(offset=offset)
+
+    async def address_of(self, broker_name: str, *, or_any: bool = False) -> str:
+        if not or_any:
+            raise BrokerUnreachable("the master is down")
+        return "the slave"
+
+    async def ask_at(self, address: str, code: RequestCode, header: object, *, timeout_ms: int) -> RemotingCommand:
+        assert (address, code) == ("the slave", RequestCode.QUERY_CONSUMER_OFFSET)
+        return FrameDecoder().feed(encode_response(ReplyTo(1, SerializeType.JSON), *self._answer))[0]
+
+
+@pytest.mark.parametrize(("code", "offset"), [(ResponseCode.SUCCESS, 7), (ResponseCode.QUERY_NOT_FOUND, None)])
+async def test_the_offset_of_a_group_is_read_from_a_slave_while_the_master_is_down(
+    code: ResponseCode, offset: int | None
+) -> None:
+    assert await QueueRequests(MasterDown(code, 7)).committed_offset("group", QUEUE) == offset  # type: ignore[arg-type]
+
+
+async def test_an_offset_that_a_broker_refuses_to_tell_is_an_error() -> None:
+    with pytest.raises(BrokerError):
+        await QueueRequests(MasterDown(ResponseCode.SYSTEM_ERROR)).committed_offset("group", QUEUE)  # type: ignore[arg-type]
 
 
 class OffsetTables:

@@ -1,0 +1,223 @@
+"""Tests of the services with Apache's cluster of two masters and two slaves, under load, while brokers are killed.
+
+docs/scale.md has what this shows, and which settings it needs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+from demo.asking import ask
+from demo.books import ShopBooks
+from demo.orders import CUSTOMERS, MadeOrder, OrderClient
+from demo.processes import Processes
+from demo.system import System
+from order_messages import credit_refused, order_cancelled, order_created, stock_short
+from rocketmq_broker.admin.broker_requests.figures import consume_stats
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
+from rocketmq_broker.client import ClientError, Producer, SendStatus
+from rocketmq_broker.message import Message, MessageQueue
+from rocketmq_broker.message.topics import HALF_TOPIC, TRANSACTION_CONSUMER_GROUP
+from rocketmq_broker.protocol.bodies import ConsumeStats
+from rocketmq_broker.remoting.client import RemotingClient
+from tests.e2e.clients import PATIENT, Inbox, consumer, running
+from tests.foreign.apache.cluster import Cluster, Member, apache_cluster
+from tests.waiting import until, wait_until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1200)]
+
+SETTINGS = {
+    "FLUSH": "ASYNC_FLUSH",
+    "CHECK_INTERVAL_MS": "1000",
+    "TRANSACTION_TIMEOUT_MS": "1000",
+    "CHECK_MAX": "100000",
+    # slaveTimeout is less than half of ORDER_SEND_TIMEOUT_MS. Its default, 3 s, is all of it.
+    "PROPERTIES": "slaveTimeout=1000 mappedFileSizeCommitLog=67108864 autoCreateTopicEnable=false",
+}
+A, B = "broker-a", "broker-b"
+PROBES = "probes"
+"""The topic of the test's own messages."""
+READERS = "readers"
+"""The group that reads them."""
+CUSTOMERS_AT_ONCE = 4
+SOME = 40
+"""The number of orders that are placed between two faults, at least."""
+UNPAID = 16
+PATIENCE_S = 300
+"""On a loaded machine a JVM takes a minute to start."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Customers who place orders during a block. Each repeats a request until its order is placed."""
+
+    url: str
+    placed: list[str] = field(default_factory=list)
+    """The ids of the placed orders."""
+    _is_over: threading.Event = field(default_factory=threading.Event)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Raises the errors of the customers at the end."""
+        with ThreadPoolExecutor(CUSTOMERS_AT_ONCE) as pool, OrderClient(self.url, patience_s=PATIENCE_S) as client:
+            customers = [pool.submit(self._buy, client) for _ in range(CUSTOMERS_AT_ONCE)]
+            try:
+                yield
+            finally:
+                self._is_over.set()
+                errors = [customer.exception() for customer in customers]
+        assert not any(errors), errors
+
+    def go_on(self) -> None:
+        """Waits until some more orders have been placed."""
+        goal = len(self.placed) + SOME
+        wait_until(lambda: len(self.placed) >= goal, PATIENCE_S)
+
+    def _buy(self, client: OrderClient) -> None:
+        while not self._is_over.wait(0.05):
+            number = next(self._numbers)
+            order = MadeOrder(f"load-{number}", CUSTOMERS[number % len(CUSTOMERS)], (("book", 1 + number % 3, 1_299),))
+            self.placed.append(str(client.place(order).order_id))
+
+
+def post(url: str, body: dict[str, object]) -> httpx.Response:
+    """Sends the request until the service is available. Returns its response."""
+    while (response := ask("POST", url, body, timeout_s=60)).status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        time.sleep(0.2)
+    assert response.is_success, response.text
+    return response
+
+
+def place_unpaid(url: str) -> list[str]:
+    """Places orders that are paid later, whose half messages stay pending. Returns their ids."""
+    body = {"customer": "ada", "items": [{"name": "lamp", "quantity": 1, "price_cents": 4_999}], "payment": "later"}
+    return [post(f"{url}/orders", body).json()["order"]["order_id"] for _ in range(UNPAID)]
+
+
+def offsets_at(member: Member, group: str, topic: str) -> tuple[int, int]:
+    """Returns the number of the topic's messages at the broker, and how many of them the group has consumed."""
+
+    async def read() -> ConsumeStats:
+        remoting = RemotingClient()
+        try:
+            return await consume_stats(BrokerRequests(remoting, member.address), group, topic)
+        finally:
+            await remoting.close()
+
+    queues = asyncio.run(read()).offset_table.values()
+    return sum(queue.broker_offset for queue in queues), sum(max(0, queue.consumer_offset) for queue in queues)
+
+
+def has_pending(master: Member) -> bool:
+    """Returns True if the master has half messages that it has not passed with its own group."""
+    stored, passed = offsets_at(master, TRANSACTION_CONSUMER_GROUP, HALF_TOPIC)
+    return stored > passed
+
+
+async def make_topics(cluster: Cluster) -> None:
+    """Makes the topics on both masters. A topic that its first message makes is on one of them only."""
+    async with running(Producer("operator", namesrv_addr=cluster.namesrv_addr, **PATIENT)) as producer:
+        for kind in (order_created, order_cancelled, stock_short, credit_refused):
+            await producer.create_topic(kind.TOPIC)
+        await producer.create_topic(PROBES)
+
+
+def status_at(cluster: Cluster, broker_name: str, body: str = "?") -> SendStatus | None:
+    """Sends a message to the broker. Returns the send status; None if the broker does not store it in time."""
+
+    async def send() -> SendStatus | None:
+        async with running(Producer("probe", namesrv_addr=cluster.namesrv_addr)) as producer:
+            try:
+                return (await producer.send(Message.of(PROBES, body), MessageQueue(PROBES, broker_name, 0))).send_status
+            except ClientError:
+                return None
+
+    return asyncio.run(send())
+
+
+def status_without_slave(cluster: Cluster, broker_name: str) -> SendStatus | None:
+    """Returns the status of a message while the slave is halted. Its master drops it after 20 s: SLAVE_NOT_AVAILABLE."""
+    with cluster.slaves[broker_name].halted():
+        return status_at(cluster, broker_name)
+
+
+def await_status(cluster: Cluster, broker_name: str, status: SendStatus) -> None:
+    wait_until(lambda: status_at(cluster, broker_name) is status, PATIENCE_S)
+
+
+def read_until(cluster: Cluster, body: str) -> None:
+    """Consumes the test's messages until one has this body. The group continues where it stopped before."""
+
+    async def read() -> None:
+        inbox = Inbox()
+        async with running(consumer(cluster.namesrv_addr, READERS, PROBES, inbox)):
+            await until(lambda: body in [message.text for message in inbox.messages], PATIENCE_S)
+
+    asyncio.run(read())
+
+
+def test_no_order_is_lost_or_credited_twice_while_masters_and_slaves_are_killed(processes: Processes, tmp_path: Path) -> None:
+    with apache_cluster(tmp_path / "apache", (A, B), SETTINGS) as cluster:
+        asyncio.run(make_topics(cluster))
+        for name in (A, B):
+            await_status(cluster, name, SendStatus.SEND_OK)
+        system = System(processes, tmp_path / "services", namesrv_addr=cluster.namesrv_addr)
+        system.start_services()
+        books = ShopBooks(system.order_database_url, system.credit_database_url)
+        load = Load(system.order_url)
+
+        def await_rollback_at(broker_name: str) -> None:
+            line = re.compile(f"broker {broker_name}: (FLUSH_SLAVE_TIMEOUT|SLAVE_NOT_AVAILABLE); rolled back")
+            wait_until(lambda: line.search(system.order_service.output()), PATIENCE_S)
+
+        with load.running():
+            load.go_on()
+            unpaid = place_unpaid(system.order_url)
+            read_until(cluster, "?")
+
+            wait_until(lambda: status_without_slave(cluster, A) is SendStatus.FLUSH_SLAVE_TIMEOUT, PATIENCE_S)
+            with cluster.slaves[A].halted():
+                await_rollback_at(A)
+                load.go_on()
+            assert has_pending(cluster.masters[B])
+            cluster.slaves[B].kill()
+            await_status(cluster, B, SendStatus.SLAVE_NOT_AVAILABLE)
+            await_rollback_at(B)
+            load.go_on()
+            cluster.slaves[B].restart()
+            await_status(cluster, B, SendStatus.SEND_OK)
+
+            wait_until(lambda: offsets_at(cluster.slaves[A], READERS, PROBES)[1], PATIENCE_S)  # a slave reads them every 10 s
+            assert status_at(cluster, A, "the last words of broker-a") is SendStatus.SEND_OK
+            assert has_pending(cluster.masters[A])
+            cluster.masters[A].kill()
+            load.go_on()
+            read_until(cluster, "the last words of broker-a")  # from the slave
+            for order_id in unpaid:
+                post(f"{system.order_url}/orders/{order_id}/payment", {})
+            load.go_on()
+            cluster.masters[A].restart()
+            await_status(cluster, A, SendStatus.SEND_OK)
+            load.go_on()
+
+        orders = {*load.placed, *unpaid}
+        wait_until(lambda: books.credited() >= len(orders), PATIENCE_S)
+        for process in reversed(system.services):
+            process.stop()
+        print(f"{len(orders)} orders, of which {UNPAID} were paid while their half messages were pending")
+        assert books.orders().keys() == orders
+        assert Counter(credit.order_id for credit in books.credits()) == Counter(orders)
