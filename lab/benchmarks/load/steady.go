@@ -31,13 +31,18 @@ func isSteady(perS []float64) bool {
 	return most > 0 && most-least < steadyWithin*most
 }
 
-// untilSteady puts a load on the broker until its rate is steady, at least and at most for the given times.
+// untilSteady puts a load on the broker until its rate is steady, at least and at most for the given times. It returns when all
+// that the broker took is visible or dropped, so that no COMMIT of this load counts in a measurement after it.
 func untilSteady(address, topicName string, isHalf bool, inFlight, bodySize int, atLeast, atMost time.Duration) (*warmedUp, error) {
 	topic, err := createTopic(address, topicName)
 	if err != nil {
 		return nil, err
 	}
 	sender, err := newSender(address, topicName, isHalf, inFlight, bodySize)
+	if err != nil {
+		return nil, err
+	}
+	earlier, err := topic.visible()
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +54,11 @@ func untilSteady(address, topicName string, isHalf bool, inFlight, bodySize int,
 	if err := sender.run(); err != nil {
 		return nil, err
 	}
-	return result, <-watched
+	if err := <-watched; err != nil {
+		return nil, err
+	}
+	_, err = topic.settled(earlier + sender.taken)
+	return result, err
 }
 
 // watch counts the messages that became visible in each second until they are steady or the time is over.
