@@ -103,7 +103,7 @@ coverage: setup ## Branch coverage of the broker's pure packages by unit tests
 	@$(PYTHON_IN_VENV) -m coverage run -m pytest -q $(wildcard $(foreach package,$(CORE) server,tests/unit/$(package) tests/component/$(package)))
 	@$(PYTHON_IN_VENV) -m coverage report
 
-bench: setup ## Measure the broker side by side with Apache RocketMQ (BENCH="--quick", BENCH="--help")
+bench: setup ## Measure the broker side by side with Apache RocketMQ and a floor (BENCH="--quick", BENCH="--help")
 	@$(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m lab.benchmarks $(BENCH)
 
 bench-orders: setup ## Measure orders/s and POST to credit, beside an outbox (BENCH="--seconds 5 --brokers ours")

@@ -18,19 +18,19 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Te
 
 import rocketmq_broker
 from demo.processes import ProcessFailed
-from lab.benchmarks.side_by_side.brokers import Side
+from lab.benchmarks.side_by_side.brokers import ASYNC, SYNC, Side
 from lab.benchmarks.side_by_side.environment import environment
 from lab.benchmarks.side_by_side.generator import CannotBuild, build
 from lab.benchmarks.side_by_side.measure import measure
+from lab.benchmarks.side_by_side.page import with_results
 from lab.benchmarks.side_by_side.plan import (
-    ASYNC,
     BINARY_HEADERS,
     BY_GRPC,
     GENERATED,
-    SYNC,
     Kind,
     Load,
     Plan,
+    State,
     generated_loads,
     java_loads,
 )
@@ -42,35 +42,36 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 BROKER = Path(rocketmq_broker.__file__).parent
 """The folder of the installed package, which is Python source or compiled by `make compile`."""
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
+PAGE = PROJECT_ROOT / "docs" / "benchmarks.md"
 CANNOT_MEASURE = 2
 INTERRUPTED = 130
-SIDES = {"ours": Side.OURS, "interpreted": Side.INTERPRETED, "apache": Side.APACHE, "apache-5": Side.APACHE_5}
-QUICK_LOADS = (
-    Load(Kind.TRANSACTIONS, SYNC, 32),
-    Load(Kind.TRANSACTIONS, ASYNC, 32),
-    Load(Kind.SENDS, ASYNC, 32),
-    Load(Kind.LISTENER, ASYNC),
-    Load(Kind.PULLS, ASYNC),
-    Load(Kind.CHECKS, SYNC),
-)
+SIDES = {
+    "ours": Side.OURS,
+    "interpreted": Side.INTERPRETED,
+    "apache": Side.APACHE,
+    "apache-5": Side.APACHE_5,
+    "floor": Side.FLOOR,
+}
 QUICK_SECONDS = 3
-QUICK_BACKLOG = 100_000
-QUICK_PENDING = 10_000
+QUICK_STEADY_WITHIN_S = 30
 
 
 def main(
     rows: Annotated[str, typer.Option(help=f"Kinds of load; also {', '.join(BY_GRPC)}.")] = ",".join(GENERATED),
     in_flight: Annotated[str, typer.Option(help="Unanswered requests, one row for each number.")] = "1,32,128",
     flush: Annotated[str, typer.Option(help="flushDiskType, one row for each.")] = f"{SYNC},{ASYNC}",
-    brokers: Annotated[str, typer.Option(help=f"Brokers to measure in turn: {', '.join(SIDES)}.")] = "ours,apache",
+    brokers: Annotated[str, typer.Option(help=f"Brokers to measure in turn: {', '.join(SIDES)}.")] = "ours,apache,floor",
+    states: Annotated[str, typer.Option(help="States of the brokers, a set of rows for each.")] = f"{State.COLD},{State.WARM}",
     rounds: Annotated[int, typer.Option(min=1, help="Measurements of each row.")] = 3,
-    warm_up: Annotated[int, typer.Option(min=1, help="Seconds of load before each measurement.")] = 10,
+    warm_up: Annotated[int, typer.Option(min=1, help="Seconds of load before each measurement.")] = 2,
+    steady_within: Annotated[int, typer.Option(min=1, help="Maximum seconds of load before the warm rows.")] = 40,
     seconds: Annotated[int, typer.Option(min=1, help="Seconds of each measurement.")] = 10,
     size: Annotated[int, typer.Option(min=16, help="Size of a message's body in bytes.")] = 1024,
     rate: Annotated[int, typer.Option(min=1, help="Transactions per second of the row `listener`.")] = 1000,
     backlog: Annotated[int, typer.Option(min=1, help="Messages in the store for the rows `pulls` and `restart`.")] = 1_000_000,
     pending: Annotated[int, typer.Option(min=1, help="Pending transactions for the rows `checks` and `restart`.")] = 100_000,
-    quick: Annotated[bool, typer.Option("--quick", help="Measure a part, in less than five minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Measure transactions once, 3 s a row: some eleven minutes.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Put the results into docs/benchmarks.md as well.")] = False,
     java: Annotated[bool, typer.Option("--java", help="Generate the load with Apache's Java client.")] = False,
     threads: Annotated[str, typer.Option(help="With --java: sending threads, one row for each number.")] = "1,8,32,128",
     headers: Annotated[str, typer.Option(help="With --java: the client's serializer, one row for each.")] = "JSON,ROCKETMQ",
@@ -82,16 +83,17 @@ def main(
     if java:
         loads = java_loads(flushes, _chosen(headers, ["JSON", BINARY_HEADERS]), _numbers(threads), with_consumer=consume > 0)
     else:
-        loads = generated_loads([Kind(row) for row in _chosen(rows, [*GENERATED, *BY_GRPC])], flushes, _numbers(in_flight))
+        kinds = [Kind.TRANSACTIONS] if quick else [Kind(row) for row in _chosen(rows, [*GENERATED, *BY_GRPC])]
+        in_states = [State(state) for state in _chosen(states, list(State))]
+        loads = generated_loads(kinds, flushes, _numbers(in_flight), in_states)
     if quick:
-        rounds, warm_up, seconds = 1, QUICK_SECONDS, QUICK_SECONDS
-        backlog, pending = min(backlog, QUICK_BACKLOG), min(pending, QUICK_PENDING)
-        loads = java_loads(flushes, ["JSON"], [1, 32], with_consumer=False) if java else list(QUICK_LOADS)
+        rounds, seconds, steady_within = 1, QUICK_SECONDS, QUICK_STEADY_WITHIN_S
     plan = Plan(
         sides=[SIDES[name] for name in _chosen(brokers, list(SIDES))],
         loads=loads,
         rounds=rounds,
         warm_up_s=warm_up,
+        steady_within_s=steady_within,
         seconds=seconds,
         body_size=size,
         rate=rate,
@@ -101,7 +103,11 @@ def main(
     )
     _check_tools(console, needs_generator=not java)
     _compile_modules()
-    sys.exit(_run(plan, Results(environment()), console))
+    results = Results(environment())
+    code = _run(plan, results, console)
+    if page and code == 0:
+        PAGE.write_text(with_results(PAGE.read_text(), results.rows(), time.strftime("%Y-%m-%d")))
+    sys.exit(code)
 
 
 def _compile_modules() -> None:
@@ -145,19 +151,19 @@ def _measure_all(plan: Plan, results: Results, console: Console) -> None:
     ):
         task = progress.add_task("", total=plan.total_s())
         for number, run in enumerate(runs):
-            what = f"{run.load.name}, {run.side.value}"
-            progress.update(task, description=what)
+            progress.update(task, description=run.name)
             try:
-                sample = measure(plan, run, Path(folder) / str(number))
+                samples = measure(plan, run, Path(folder) / str(number))
             except ProcessFailed as error:
                 if not results.samples:
                     raise
-                results.failed.append(f"{what}: {error}")
+                results.failed.append(f"{run.name}: {error}")
                 said = f"could not be measured: {error}"
             else:
-                results.add(run.load, run.side, sample)
-                said = _in_short(run.load, sample)
-            progress.console.print(f"{number + 1}/{len(runs)} {what}: {said}", highlight=False, markup=False)
+                for load, sample in zip(run.loads, samples, strict=True):
+                    results.add(load, run.side, sample)
+                said = ", ".join(_in_short(load, sample) for load, sample in zip(run.loads, samples, strict=True))
+            progress.console.print(f"{number + 1}/{len(runs)} {run.name}: {said}", highlight=False, markup=False)
             progress.advance(task, plan.run_s(run))
 
 

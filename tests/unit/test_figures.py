@@ -320,32 +320,3 @@ def test_each_measured_figure_says_when_it_was_measured() -> None:
             found = [paragraph for paragraph in paragraphs_of(page) if is_measured(paragraph, held)]
             undated += [f"{name_of(page)}: {it}" for it in found if not DATE.search(it) and not HELD_ABOVE.search(it)]
     assert undated == []
-
-
-# Ratios
-
-
-def compared_rows() -> Iterator[tuple[str, float, float, float]]:
-    """Yields load, result, ratio and Apache's result of each row of docs/benchmarks.md that has a ratio."""
-    load = ""
-    waiting: list[tuple[str, float, float]] = []
-    cells = r"^\| ?([^|]*?) \| ([^|]+) \| ([\d,.]+) \([^|]*\)!? \| ?([\d.]*) \|"
-    for named, broker, result, ratio in re.findall(cells, text_of(ROOT / "docs" / "benchmarks.md"), re.MULTILINE):
-        load = named or load
-        value = float(result.replace(",", ""))
-        if broker == "Apache":
-            yield from ((*row, value) for row in waiting)
-            waiting = []
-        elif ratio and "5.5.0" not in broker:
-            waiting.append((load, value, float(ratio)))
-
-
-def test_the_ratios_of_the_benchmarks_are_those_of_their_results() -> None:
-    rows = list(compared_rows())
-    assert len(rows) > 30
-    wrong = [
-        (load, ours, ratio, apache)
-        for load, ours, ratio, apache in rows
-        if ratio != pytest.approx(apache / ours if re.search(r", m?s\b", load) else ours / apache, abs=0.011)
-    ]
-    assert wrong == []

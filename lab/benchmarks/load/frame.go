@@ -41,6 +41,7 @@ const (
 	sendBatchMessage      = 320
 
 	success              = 0
+	notSupported         = 3
 	pullNotFound         = 19
 	pullRetryImmediately = 20
 )

@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -76,7 +79,8 @@ func TestACommitHasTheOffsetsOfTheAnswer(t *testing.T) {
 }
 
 func TestARefusedCommitIsNoAnswerToAMessage(t *testing.T) {
-	sender := &sender{template: newTemplate("topic", true, 16), inFlight: make([]flight, 1), limit: 2, until: 1 << 62, commits: true}
+	sender := &sender{template: newTemplate("topic", true, 16), inFlight: make([]flight, 1), limit: 2, commits: true}
+	sender.until.Store(1 << 62)
 	sender.next(nil, 0)
 	answer := decoded(t, appendRequest(nil, success, responseFlag, 0, nil,
 		field{"msgId", "7F00000100002A9F00000000000004D2"}, field{"queueOffset", "17"}))
@@ -143,5 +147,63 @@ func TestQuantiles(t *testing.T) {
 	}
 	if waits.quantileMs(0.5) != 50 || waits.quantileMs(0.99) != 99 || latencies(nil).quantileMs(0.5) != 0 {
 		t.Errorf("%v %v", waits.quantileMs(0.5), waits.quantileMs(0.99))
+	}
+}
+
+func TestThreeSecondsAreSteadyWhereTheyDifferByLessThanATwentieth(t *testing.T) {
+	for _, each := range []struct {
+		perS     []float64
+		isSteady bool
+	}{
+		{[]float64{100, 100}, false},
+		{[]float64{10, 96, 100, 98}, true},
+		{[]float64{95, 100, 98}, false},
+		{[]float64{100, 100, 100, 90}, false},
+		{[]float64{0, 0, 0}, false},
+	} {
+		if isSteady(each.perS) != each.isSteady {
+			t.Errorf("%v", each)
+		}
+	}
+}
+
+func TestTheFloorAppendsAllThatItAcknowledges(t *testing.T) {
+	for _, isSynced := range []bool{false, true} {
+		for _, isHalf := range []bool{false, true} {
+			path := filepath.Join(t.TempDir(), "log")
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			go serveFloor(listener, path, isSynced)
+			for round := 0; round < 2; round++ { // the second one begins with the messages of the first one
+				sent, err := sendForAWhile(listener.Addr().String(), "topic", isHalf, 8, 100, 20*time.Millisecond, 50*time.Millisecond)
+				if err != nil || sent.Errors > 0 || sent.Taken == 0 || sent.Taken != sent.Visible {
+					t.Fatalf("%+v, %v", sent, err)
+				}
+			}
+			listener.Close()
+			log, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			head := make([]byte, 1000)
+			if _, err := log.Read(head); err != nil || !bytes.Contains(head, []byte("benchmark-producers")) {
+				t.Errorf("the log begins with %q, %v", head, err)
+			}
+		}
+	}
+}
+
+func TestAWarmUpEndsAtItsMaximum(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go serveFloor(listener, filepath.Join(t.TempDir(), "log"), false)
+	warm, err := untilSteady(listener.Addr().String(), "topic", true, 8, 100, time.Second, time.Second)
+	if err != nil || warm.Seconds != 1 || warm.IsSteady || warm.PerS == 0 {
+		t.Errorf("%+v, %v", warm, err)
 	}
 }

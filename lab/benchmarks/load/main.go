@@ -23,6 +23,7 @@ MODE is one of
   halves        half messages that nobody decides, as many as -messages says
   pulls         pulls what fill sent
   checks        answers the check-backs of what halves sent
+  floor         listens at -broker, and does the least that a broker must do for transactions and sends
 
 `
 
@@ -42,6 +43,9 @@ func main() {
 		rate     = options.Int("rate", 1000, "transactions a second of the mode listener")
 		warmUp   = options.Duration("warm-up", 5*time.Second, "how long the load runs before it is measured")
 		measured = options.Duration("measured", 10*time.Second, "how long it is measured")
+		atMost   = options.Duration("until-steady", 0, "transactions, sends: measure nothing; end when the rate is steady, after -warm-up at the earliest and this `TIME` at the latest")
+		file     = options.String("file", "", "floor: the `FILE` to append to")
+		isSynced = options.Bool("sync", false, "floor: respond after a sync")
 	)
 	mode := os.Args[1]
 	options.Parse(os.Args[2:])
@@ -53,6 +57,10 @@ func main() {
 	var err error
 	switch mode {
 	case "transactions", "sends":
+		if *atMost > 0 {
+			result, err = untilSteady(*broker, *topic, mode == "transactions", *inFlight, *body, *warmUp, *atMost)
+			break
+		}
 		result, err = sendForAWhile(*broker, *topic, mode == "transactions", *inFlight, *body, *warmUp, *measured)
 	case "listener":
 		result, err = listen(*broker, *topic, *rate, *body, *warmUp, *measured)
@@ -64,6 +72,8 @@ func main() {
 		result, err = drain(*broker, *topic, *messages)
 	case "checks":
 		result, err = answerChecks(*broker, *topic, *messages)
+	case "floor":
+		err = listenAsFloor(*broker, *file, *isSynced)
 	default:
 		options.Usage()
 		os.Exit(2)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,10 +31,10 @@ type sender struct {
 	isHalf     bool // whether half messages are sent
 	commits    bool // whether they are committed
 	inFlight   []flight
-	numbers    int64 // how many messages were sent
-	limit      int64 // send no more than that
-	waiting    int   // messages without an answer
-	until      int64 // the time after which nothing is sent
+	numbers    int64        // how many messages were sent
+	limit      int64        // send no more than that
+	waiting    int          // messages without an answer
+	until      atomic.Int64 // the time after which nothing is sent
 	taken      int64
 	refused    int64 // COMMITs
 	errors     int64
@@ -46,15 +47,16 @@ type flight struct{ number, sentAt int64 }
 
 func newSender(address, topicName string, isHalf bool, inFlight, bodySize int) (*sender, error) {
 	connection, err := connect(address)
-	return &sender{
+	made := &sender{
 		connection: connection,
 		template:   newTemplate(topicName, isHalf, bodySize),
 		isHalf:     isHalf,
 		commits:    isHalf,
 		inFlight:   make([]flight, inFlight),
 		limit:      1 << 62,
-		until:      1 << 62,
-	}, err
+	}
+	made.until.Store(1 << 62)
+	return made, err
 }
 
 // run sends until the limit or the time is reached and all answers came.
@@ -64,7 +66,7 @@ func (s *sender) run() error {
 		first = s.next(first, int32(slot))
 	}
 	err := s.connection.exchange(first, s.answered, func() bool { return s.waiting == 0 })
-	if errors.Is(err, os.ErrDeadlineExceeded) && clock() > s.until {
+	if errors.Is(err, os.ErrDeadlineExceeded) && clock() > s.until.Load() {
 		s.failed(int64(s.waiting), fmt.Sprintf("%d sends were not answered within %s", s.waiting, patience))
 		return nil
 	}
@@ -80,7 +82,7 @@ func (s *sender) failed(count int64, why string) {
 
 func (s *sender) next(out []byte, slot int32) []byte {
 	now := clock()
-	if s.numbers >= s.limit || now >= s.until {
+	if s.numbers >= s.limit || now >= s.until.Load() {
 		return out
 	}
 	s.inFlight[slot] = flight{s.numbers, now}
@@ -132,9 +134,13 @@ func sendForAWhile(address, topicName string, isHalf bool, inFlight, bodySize in
 	if err != nil {
 		return nil, err
 	}
+	earlier, err := topic.visible()
+	if err != nil {
+		return nil, err
+	}
 	began := clock()
 	sender.from, sender.to = began+int64(warmUp), began+int64(warmUp+measured)
-	sender.until = sender.to
+	sender.until.Store(sender.to)
 	window := make(chan visibleWindow, 1)
 	go func() { window <- watch(topic, warmUp, measured) }()
 	if err := sender.run(); err != nil {
@@ -144,7 +150,7 @@ func sendForAWhile(address, topicName string, isHalf bool, inFlight, bodySize in
 	if counted.err != nil {
 		return nil, counted.err
 	}
-	visible, err := topic.settled(sender.taken)
+	visible, err := topic.settled(earlier + sender.taken)
 	return &sent{
 		BeganS:  epochS(counted.began),
 		EndedS:  epochS(counted.ended),
@@ -154,7 +160,7 @@ func sendForAWhile(address, topicName string, isHalf bool, inFlight, bodySize in
 		P50Ms:   sender.measured.quantileMs(0.50),
 		P99Ms:   sender.measured.quantileMs(0.99),
 		Taken:   sender.taken,
-		Visible: visible,
+		Visible: visible - earlier,
 		Refused: sender.refused,
 		Errors:  sender.errors,
 		Error:   sender.firstError,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +14,13 @@ import psutil
 
 from demo.ports import free_ports
 from demo.processes import Processes, ProcessFailed, prints
+from lab.benchmarks.side_by_side.generator import PROGRAM
 from lab.benchmarks.side_by_side.probe import first_accepted_s
 from lab.benchmarks.side_by_side.usage import born_s
 
 PEER = Path(__file__).resolve().parents[3] / "tests" / "foreign" / "apache" / "peer"
+SYNC, ASYNC = "SYNC_FLUSH", "ASYNC_FLUSH"
+"""The values of flushDiskType."""
 APACHE_VERSION, APACHE_5_VERSION = "4.9.7", "5.5.0"
 APACHE_PROXY_VERSION = "5.3.3"
 """The version of RocketMQ that is measured with gRPC, because version 4.9.7 has no proxy.
@@ -39,6 +40,8 @@ class Side(StrEnum):
     INTERPRETED = "ours, interpreted"
     APACHE = "Apache"
     APACHE_5 = f"Apache {APACHE_5_VERSION}"
+    FLOOR = "floor"
+    """The floor of our generator (lab/benchmarks/load/floor.go), which only appends frames and responds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,17 +214,18 @@ class ApacheBroker(BrokerUnderTest):
         return psutil.Process(int((self.home / "broker.pid").read_text()))
 
     def kill(self) -> None:
-        """Kills the broker and stops the name server, because `peer` always starts both."""
-        process = self.process
-        process.kill()
-        _wait_gone(process)
-        self.stop()
+        """Kills broker and name server, because `peer` always starts both."""
+        self._end("drop")
 
     def stop(self) -> None:
         """Stops broker and name server cleanly."""
-        stop = self._processes.add("peer-stop", [str(PEER), "stop", str(self.home)])
-        stop.spawn()
-        stop.wait(timeout_s=60)
+        self._end("stop")
+
+    def _end(self, how: str) -> None:
+        end = self._processes.add(f"peer-{how}", [str(PEER), how, str(self.home)])
+        end.spawn()
+        if end.wait(timeout_s=60) != 0:
+            raise ProcessFailed(f"Apache RocketMQ did not end:\n{end.output()}")
         self._peer.stop()
 
 
@@ -232,18 +236,35 @@ class Apache5Broker(ApacheBroker):
     version_with_proxy = APACHE_5_VERSION
 
 
+class Floor(BrokerUnderTest):
+    """The floor. It does not open the store of an earlier start."""
+
+    def _spawn(self) -> None:
+        command = [str(PROGRAM), "floor", "-broker", self.address, "-file", str(self.home / "log")]
+        self._process = self._processes.add(f"floor-{self.home.name}", [*command, *(["-sync"] if self._flush == SYNC else [])])
+        self._process.spawn()
+
+    def _wait_until_ready(self) -> None:
+        """Returns at once: the floor has no name server."""
+
+    @property
+    def process(self) -> psutil.Process:
+        """The floor's process."""
+        return psutil.Process(self._process.pid)
+
+    def kill(self) -> None:
+        """Kills the floor."""
+        self._process.kill()
+
+    def stop(self) -> None:
+        """Kills the floor, which has nothing to complete."""
+        self._process.kill()
+
+
 BROKERS: Mapping[Side, type[BrokerUnderTest]] = {
     Side.OURS: OurBroker,
     Side.INTERPRETED: InterpretedBroker,
     Side.APACHE: ApacheBroker,
     Side.APACHE_5: Apache5Broker,
+    Side.FLOOR: Floor,
 }
-
-
-def _wait_gone(process: psutil.Process, timeout_s: float = 30) -> None:
-    deadline = time.monotonic() + timeout_s
-    with contextlib.suppress(psutil.NoSuchProcess):
-        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-            if time.monotonic() > deadline:
-                raise ProcessFailed(f"process {process.pid} did not end")
-            time.sleep(0.01)

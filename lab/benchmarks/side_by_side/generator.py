@@ -79,15 +79,15 @@ def generate(
 def added(printed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the combined output of several generators: the sums of rates and counts, and the maximum of each time.
 
-    The measured time is the interval in which all generators ran.
+    The measured time is the interval in which all generators ran. Their rate is steady if it is steady at each of them.
     """
     total = dict(printed[0])
     for each in printed[1:]:
         for name, value in each.items():
             match name:
-                case "began_s" | "p50_ms" | "p99_ms":
+                case "began_s" | "p50_ms" | "p99_ms" | "seconds":
                     total[name] = max(total[name], value)
-                case "ended_s":
+                case "ended_s" | "is_steady":
                     total[name] = min(total[name], value)
                 case "error":
                     total.setdefault(name, value)

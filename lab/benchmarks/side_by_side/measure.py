@@ -5,13 +5,23 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demo.processes import Processes
 from lab.benchmarks.side_by_side.brokers import ALL_DUE, BROKERS, NEVER_DUE, BrokerUnderTest
 from lab.benchmarks.side_by_side.generator import drive_grpc_client, drive_java_client, generate
-from lab.benchmarks.side_by_side.plan import BY_GRPC, Kind, Load, Plan, Run
+from lab.benchmarks.side_by_side.plan import (
+    BY_GRPC,
+    IN_FLIGHT_BEFORE_WARM_ROWS,
+    MIN_WARM_S,
+    WITH_BOTH_STATES,
+    Kind,
+    Load,
+    Plan,
+    Run,
+    State,
+)
 from lab.benchmarks.side_by_side.probe import make_topic, visible_messages
 from lab.benchmarks.side_by_side.sample import Others, Sample, Seen, generated_sample, java_sample
 from lab.benchmarks.side_by_side.usage import Watch, load_average, used, watching
@@ -20,8 +30,11 @@ TOPIC = "Benchmark"
 PENDING_TOPIC = "BenchmarkPending"
 
 
-def measure(plan: Plan, run: Run, home: Path) -> Sample:
-    """Starts the broker, generates the load, stops the broker, and deletes `home`. Returns the result. Raises ProcessFailed."""
+def measure(plan: Plan, run: Run, home: Path) -> list[Sample]:
+    """Starts the broker, generates the loads, kills the broker, and deletes `home`.
+
+    Returns a result for each load. Raises ProcessFailed.
+    """
     load_before = load_average()
     try:
         with Processes(home / "logs") as processes:
@@ -29,10 +42,11 @@ def measure(plan: Plan, run: Run, home: Path) -> Sample:
                 BROKERS[run.side](processes, home / f"broker-{number}", run.load.flush) for number in range(run.load.brokers)
             ]
             try:
-                return _MEASURES[run.load.kind](_Bench(plan, run.load, processes, brokers, load_before))
+                benches = [_Bench(plan, load, processes, brokers, load_before) for load in run.loads]
+                return _warm_rows(benches) if run.load.state is State.WARM else [_MEASURES[run.load.kind](benches[0])]
             finally:
                 for broker in [broker for broker in brokers if broker.was_started]:
-                    broker.stop()
+                    broker.kill()
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -53,6 +67,16 @@ class _Bench:
         return self.brokers[0]
 
     @property
+    def mode(self) -> str:
+        """The generator's mode for messages of this load."""
+        return "sends" if self.load.kind is Kind.SENDS else "transactions"
+
+    @property
+    def addresses(self) -> list[str]:
+        """The brokers' addresses."""
+        return [broker.address for broker in self.brokers]
+
+    @property
     def times(self) -> dict[str, str]:
         """The warm-up time and the measured time, as options of the load generators."""
         return {"warm_up": f"{self.plan.warm_up_s}s", "measured": f"{self.plan.seconds}s"}
@@ -63,9 +87,8 @@ class _Bench:
 
     def generated(self, start_s: float, mode: str, **options: object) -> Sample:
         """Measures a load of our generator, which reports the end of its warm-up."""
-        addresses = [broker.address for broker in self.brokers]
         with watching(*(broker.process for broker in self.brokers)) as watch:
-            printed = generate(self.processes, mode, addresses, on_start=watch.add_driver, topic=TOPIC, **options)
+            printed = generate(self.processes, mode, self.addresses, on_start=watch.add_driver, topic=TOPIC, **options)
         return generated_sample(self.load.kind, printed, self.seen(watch, printed["began_s"], printed["ended_s"]), start_s)
 
     def driven(self, start_s: float, *arguments: object) -> Sample:
@@ -93,21 +116,35 @@ class _Bench:
         return Seen(spent.broker_s, watch.peak_mib, others)
 
 
-def _transactions(bench: _Bench) -> Sample:
-    return _sending(bench, "transactions", in_flight=bench.load.in_flight_at_each)
+def _warm_rows(benches: Sequence[_Bench]) -> list[Sample]:
+    """Puts a load on the brokers until its rate is steady, and measures each row after a short load of its own."""
+    first = benches[0]
+    start_s = max(broker.start() for broker in first.brokers)
+    warm = generate(
+        first.processes,
+        first.mode,
+        first.addresses,
+        topic=TOPIC,
+        in_flight=IN_FLIGHT_BEFORE_WARM_ROWS // len(first.brokers),
+        body=first.plan.body_size,
+        warm_up=f"{min(MIN_WARM_S, first.plan.steady_within_s)}s",
+        until_steady=f"{first.plan.steady_within_s}s",
+    )
+    return [replace(_sent(bench, start_s), warm_up_s=warm["seconds"], is_steady=warm["is_steady"]) for bench in benches]
 
 
-def _sends(bench: _Bench) -> Sample:
-    return _sending(bench, "sends", in_flight=bench.load.in_flight_at_each)
+def _sending(bench: _Bench) -> Sample:
+    return replace(_sent(bench, max(broker.start() for broker in bench.brokers)), warm_up_s=bench.plan.warm_up_s)
+
+
+def _sent(bench: _Bench, start_s: float) -> Sample:
+    in_flight, body = bench.load.in_flight_at_each, bench.plan.body_size
+    return bench.generated(start_s, bench.mode, in_flight=in_flight, body=body, **bench.times)
 
 
 def _listener(bench: _Bench) -> Sample:
-    return _sending(bench, "listener", rate=bench.plan.rate)
-
-
-def _sending(bench: _Bench, mode: str, **options: object) -> Sample:
-    start_s = max(broker.start() for broker in bench.brokers)
-    return bench.generated(start_s, mode, body=bench.plan.body_size, **bench.times, **options)
+    sample = bench.generated(bench.broker.start(), "listener", rate=bench.plan.rate, body=bench.plan.body_size, **bench.times)
+    return replace(sample, warm_up_s=bench.plan.warm_up_s)
 
 
 def _pulls(bench: _Bench) -> Sample:
@@ -177,9 +214,7 @@ def _java_consumer(bench: _Bench) -> Sample:
 
 
 _MEASURES: Mapping[Kind, Callable[[_Bench], Sample]] = {
-    Kind.TRANSACTIONS: _transactions,
-    Kind.TWO_BROKERS: _transactions,
-    Kind.SENDS: _sends,
+    **dict.fromkeys(WITH_BOTH_STATES, _sending),
     Kind.LISTENER: _listener,
     Kind.PULLS: _pulls,
     Kind.CHECKS: _checks,

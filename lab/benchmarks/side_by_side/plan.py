@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 
-from lab.benchmarks.side_by_side.brokers import Side
+from lab.benchmarks.side_by_side.brokers import ASYNC, SYNC, Side
 
-SYNC, ASYNC = "SYNC_FLUSH", "ASYNC_FLUSH"
 BINARY_HEADERS = "ROCKETMQ"
+IN_FLIGHT_BEFORE_WARM_ROWS = 64
+"""The number of unanswered requests while the brokers are warmed for the rows of State.WARM."""
+MIN_WARM_S = 10
+"""The minimum duration in seconds of that load, which then lasts until it is steady."""
 JAVA_WARM_UP_S = 10
 """The duration in seconds of the warm-up, which is part of the Java client's run."""
-_START_AND_STOP_S = {Side.OURS: 2, Side.INTERPRETED: 2, Side.APACHE: 8, Side.APACHE_5: 10}
+_START_AND_STOP_S = {Side.OURS: 2, Side.INTERPRETED: 2, Side.APACHE: 8, Side.APACHE_5: 10, Side.FLOOR: 1}
 _GENERATOR_S = 2
 _JAVA_S = 4
 _CONSUMED_PER_S = 6_000
@@ -52,6 +56,17 @@ class Kind(StrEnum):
     """Stored messages, which Apache's gRPC client for Go receives and acknowledges one by one."""
 
 
+class State(StrEnum):
+    """The state of the brokers in which a load is measured."""
+
+    COLD = "cold"
+    """Each row has a new process, which has run for the seconds of the warm-up."""
+    WARM = "warm"
+    """The rows share a process, which has run under load until its rate was steady."""
+
+
+WITH_BOTH_STATES = (Kind.TRANSACTIONS, Kind.TWO_BROKERS, Kind.SENDS)
+"""The kinds of load that are measured in both states, and that the floor serves. All others are measured cold."""
 GENERATED = (Kind.TRANSACTIONS, Kind.TWO_BROKERS, Kind.SENDS, Kind.LISTENER, Kind.PULLS, Kind.CHECKS, Kind.RESTART)
 """The kinds of load that our generator produces."""
 BY_GRPC = (Kind.GRPC_SENDS, Kind.GRPC_TRANSACTIONS, Kind.GRPC_RECEIVES)
@@ -61,7 +76,9 @@ _WANTED_OF_TRANSACTIONS: Mapping[tuple[str, int | None], float] = {
     (SYNC, 1): 1.5,
     (SYNC, 32): 3.0,
     (SYNC, 128): 6.0,
-    (ASYNC, 1): 0.8,
+    (ASYNC, 1): 1.5,
+    (ASYNC, 32): 1.5,
+    (ASYNC, 128): 1.3,
 }
 _WANTED_OF_TWO_BROKERS = 1.8
 _WANTED = 1.2
@@ -90,6 +107,7 @@ class Load:
     in_flight: int | None = None
     """The number of unanswered requests at any time. For the Java client, the number of threads."""
     header: str = BINARY_HEADERS
+    state: State = State.COLD
 
     @property
     def name(self) -> str:
@@ -99,7 +117,9 @@ class Load:
             return f"{flush} {self.header} {self.in_flight} Java threads"
         if self.kind is Kind.JAVA_CONSUMER:
             return f"{flush} {self.header} Java consumer"
-        return f"{flush} {self.kind} {self.in_flight} in flight" if self.in_flight is not None else f"{flush} {self.kind}"
+        in_flight = "" if self.in_flight is None else f" {self.in_flight} in flight"
+        state = f", {self.state}" if self.kind in WITH_BOTH_STATES else ""
+        return f"{flush} {self.kind}{in_flight}{state}"
 
     @property
     def unit(self) -> str:
@@ -137,11 +157,22 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One measurement of one load on one broker."""
+    """The measurement of one load or, if they are warm, of several loads in turn on one broker."""
 
     round: int
-    load: Load
+    loads: tuple[Load, ...]
     side: Side
+
+    @property
+    def load(self) -> Load:
+        """The first load. All loads have its kind, flush type and state."""
+        return self.loads[0]
+
+    @property
+    def name(self) -> str:
+        """The name of the run in messages."""
+        more = f" and {len(self.loads) - 1} more" if len(self.loads) > 1 else ""
+        return f"{self.load.name}{more}, {self.side.value}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +183,8 @@ class Plan:
     loads: Sequence[Load]
     rounds: int
     warm_up_s: int
+    steady_within_s: int
+    """The maximum duration in seconds of the load before the rows of State.WARM."""
     seconds: int
     body_size: int
     rate: int
@@ -164,12 +197,13 @@ class Plan:
     """The number of messages that JAVA_CONSUMER sends and receives."""
 
     def runs(self) -> list[Run]:
-        """Returns the runs. For each load, all brokers run in turn. In every second round, the order of brokers is reversed."""
+        """Returns the runs. All brokers run in turn. In every second round, the order of brokers is reversed."""
         return [
-            Run(number, load, side)
+            Run(number, loads, side)
             for number in range(self.rounds)
-            for load in self.loads
+            for loads in _of_one_process(self.loads)
             for side in (self.sides if number % 2 == 0 else self.sides[::-1])
+            if side is not Side.FLOOR or loads[0].kind in WITH_BOTH_STATES
         ]
 
     def run_s(self, run: Run) -> float:
@@ -189,36 +223,60 @@ class Plan:
             case Kind.JAVA_CONSUMER:
                 return start_s + self.consumed / _CONSUMED_PER_S + 2 * _JAVA_S
             case _:
-                return start_s + self.warm_up_s + self.seconds + _GENERATOR_S
+                return start_s + self._warming_s(run) + len(run.loads) * (self.warm_up_s + self.seconds + _GENERATOR_S)
+
+    def _warming_s(self, run: Run) -> int:
+        if run.load.state is State.COLD:
+            return 0
+        is_java = run.side in (Side.APACHE, Side.APACHE_5)
+        return self.steady_within_s if is_java else min(self.steady_within_s, MIN_WARM_S)
 
     def total_s(self) -> float:
         """Returns the approximate duration of all runs in seconds."""
         return sum(map(self.run_s, self.runs()))
 
 
-def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Sequence[int]) -> list[Load]:
+def _of_one_process(loads: Sequence[Load]) -> list[tuple[Load, ...]]:
+    """Returns the loads, with neighbours that are warm and differ only in the number in flight together."""
+
+    def process_of(numbered: tuple[int, Load]) -> tuple[object, ...]:
+        number, load = numbered
+        return (load.kind, load.flush) if load.state is State.WARM else (number,)
+
+    return [tuple(load for _, load in group) for _, group in groupby(enumerate(loads), process_of)]
+
+
+def generated_loads(
+    kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Sequence[int], states: Sequence[State] = (State.COLD,)
+) -> list[Load]:
     """Returns the rows of these kinds.
 
     A kind that only reads or recovers a store has one row, because the flush type does not affect it.
     """
-    loads: list[Load] = []
-    for kind in kinds:
-        match kind:
-            case Kind.TRANSACTIONS | Kind.SENDS | Kind.GRPC_SENDS | Kind.GRPC_TRANSACTIONS:
-                loads += [Load(kind, flush, number) for flush in flushes for number in in_flight]
-            case Kind.TWO_BROKERS:
-                loads += [Load(kind, ASYNC, number) for number in in_flight if number > 1 and ASYNC in flushes]
-            case Kind.LISTENER:
-                loads += [Load(kind, flush) for flush in flushes]
-            case Kind.CHECKS:
-                loads.append(Load(kind, SYNC))
-            case Kind.GRPC_RECEIVES:
-                loads += [Load(kind, ASYNC, number) for number in in_flight]
-            case Kind.PULLS | Kind.RESTART:
-                loads.append(Load(kind, ASYNC))
-            case _:
-                raise ValueError(f"{kind} needs Apache's Java client")
-    return loads
+    return [
+        load
+        for kind in kinds
+        for state in (states if kind in WITH_BOTH_STATES else [State.COLD])
+        for load in _loads_of(kind, flushes, in_flight, state)
+    ]
+
+
+def _loads_of(kind: Kind, flushes: Sequence[str], in_flight: Sequence[int], state: State) -> list[Load]:
+    match kind:
+        case Kind.TRANSACTIONS | Kind.SENDS | Kind.GRPC_SENDS | Kind.GRPC_TRANSACTIONS:
+            return [Load(kind, flush, number, state=state) for flush in flushes for number in in_flight]
+        case Kind.TWO_BROKERS:
+            return [Load(kind, ASYNC, number, state=state) for number in in_flight if number > 1 and ASYNC in flushes]
+        case Kind.LISTENER:
+            return [Load(kind, flush) for flush in flushes]
+        case Kind.CHECKS:
+            return [Load(kind, SYNC)]
+        case Kind.GRPC_RECEIVES:
+            return [Load(kind, ASYNC, number) for number in in_flight]
+        case Kind.PULLS | Kind.RESTART:
+            return [Load(kind, ASYNC)]
+        case _:
+            raise ValueError(f"{kind} needs Apache's Java client")
 
 
 def java_loads(flushes: Sequence[str], headers: Sequence[str], threads: Sequence[int], *, with_consumer: bool) -> list[Load]:

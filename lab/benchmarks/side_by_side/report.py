@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,9 @@ COLUMNS = (
     "broker",
     "result (min, max)",
     "ratio",
+    "of floor",
     "wanted",
+    "warm-up s",
     "p50 ms",
     "p99 ms",
     "CPU µs",
@@ -31,6 +33,11 @@ COLUMNS = (
 BUSY_MARK = "!"
 LESS_MEMORY = 8
 """The smallest ratio of Apache's memory use to ours that the project aims for."""
+OF_APACHES_CPU = 0.5
+"""The greatest ratio of our CPU time for a message to Apache's that the project aims for."""
+OF_THE_FLOOR = 0.5
+"""The smallest ratio of our result to the floor's that the project aims for."""
+UNSTEADY_MARK = "~"
 _UNKNOWN = ""
 
 
@@ -47,12 +54,10 @@ class Results:
         """Adds a sample."""
         self.samples.setdefault((load, side), []).append(sample)
 
-    def ratio(self, load: Load, side: Side = Side.OURS) -> float | None:
-        """Returns the factor by which the median of `side` is better than Apache's. Returns None until both are measured."""
-        if (load, side) not in self.samples or (load, Side.APACHE) not in self.samples:
-            return None
-        this, apache = (self._median(load, each, "result") for each in (side, Side.APACHE))
-        better, worse = (apache, this) if load.is_less_better else (this, apache)
+    def ratio(self, load: Load, side: Side = Side.OURS, to: Side = Side.APACHE) -> float | None:
+        """Returns the factor by which the median of `side` is better than that of `to`. Returns None until both are measured."""
+        this, other = (self._median(load, each, "result") for each in (side, to))
+        better, worse = (other, this) if load.is_less_better else (this, other)
         return better / worse if better is not None and worse else None
 
     def rows(self) -> list[tuple[str, ...]]:
@@ -82,7 +87,7 @@ class Results:
     def markdown(self) -> str:
         """Returns the table and its footer as Markdown."""
         lines = [COLUMNS, ("---",) * len(COLUMNS), *self.rows()]
-        table = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+        table = "\n".join(map(markdown_row, lines))
         return table + "\n\n" + "\n".join(f"- {line}" for line in self.footer()) + "\n"
 
     def tables(self, width: int) -> list[Table]:
@@ -106,8 +111,10 @@ class Results:
             f"{load.name}, {load.unit}" if side is self._sides(load)[0] else "",
             side.value,
             _result([sample.result for sample in samples]) + self._mark(samples),
-            _number(self.ratio(load, side), 2) if side is not Side.APACHE else "",
+            _number(self.ratio(load, side), 2) if side not in (Side.APACHE, Side.FLOOR) else "",
+            _number(self.ratio(load, side, Side.FLOOR), 2) if side is not Side.FLOOR else "",
             f"{load.wanted:.1f}" if is_ours else "",
+            _warm_up(samples),
             _number(self._median(load, side, "p50_ms"), 2),
             _number(self._median(load, side, "p99_ms"), 2),
             _number(self._median(load, side, "cpu_us"), 0),
@@ -117,26 +124,27 @@ class Results:
         )
 
     def _median(self, load: Load, side: Side, name: str) -> float | None:
-        values = [value for sample in self.samples[load, side] if (value := getattr(sample, name)) is not None]
+        values = [value for sample in self.samples.get((load, side), ()) if (value := getattr(sample, name)) is not None]
         return float(statistics.median(values)) if values else None
 
     def _mark(self, samples: Sequence[Sample]) -> str:
         return BUSY_MARK if any(sample.others.is_busy for sample in samples) else ""
 
     def _short(self) -> list[str]:
-        """Returns lines that list the loads for which our broker misses the project's target ratio."""
-        loads = self._loads()
-        short = {
-            "Ratio below the aim": [load for load in loads if (self.ratio(load) or load.wanted) < load.wanted],
-            f"More than 1/{LESS_MEMORY} of Apache's memory": list(filter(self._needs_much_memory, loads)),
+        """Returns lines that list the loads for which our broker misses a target of the project."""
+        missed: Mapping[str, Callable[[Load], bool]] = {
+            "Ratio below the aim": lambda load: (self.ratio(load) or load.wanted) < load.wanted,
+            f"Less than {OF_THE_FLOOR} of the floor": lambda load: (self.ratio(load, to=Side.FLOOR) or 1) < OF_THE_FLOOR,
+            f"More than {OF_APACHES_CPU} of Apache's CPU time": lambda load: self._exceeds(load, "cpu_us", OF_APACHES_CPU),
+            f"More than 1/{LESS_MEMORY} of Apache's memory": lambda load: self._exceeds(load, "peak_mib", 1 / LESS_MEMORY),
         }
-        return [f"{what}: {', '.join(load.name for load in names)}" for what, names in short.items() if names]
+        short = {what: [load.name for load in self._loads() if is_missed(load)] for what, is_missed in missed.items()}
+        return [f"{what}: {'; '.join(names)}" for what, names in short.items() if names]
 
-    def _needs_much_memory(self, load: Load) -> bool:
-        if any((load, side) not in self.samples for side in (Side.OURS, Side.APACHE)):
-            return False
-        ours, apache = (self._median(load, side, "peak_mib") for side in (Side.OURS, Side.APACHE))
-        return ours is not None and apache is not None and ours * LESS_MEMORY > apache
+    def _exceeds(self, load: Load, name: str, share: float) -> bool:
+        """Returns True if our broker needs more than this share of what Apache's needs."""
+        ours, apache = (self._median(load, side, name) for side in (Side.OURS, Side.APACHE))
+        return ours is not None and apache is not None and ours > share * apache
 
     def _failures(self) -> list[str]:
         lines = []
@@ -163,6 +171,11 @@ class Results:
         return [what, *busy] if busy else []
 
 
+def markdown_row(cells: Sequence[str]) -> str:
+    """Returns a row of a Markdown table."""
+    return "| " + " | ".join(cells) + " |"
+
+
 def _result(values: Sequence[float]) -> str:
     middle, least, most = statistics.median(values), min(values), max(values)
     places = 0 if least >= 1000 else 2
@@ -171,6 +184,12 @@ def _result(values: Sequence[float]) -> str:
 
 def _number(value: float | None, places: int) -> str:
     return _UNKNOWN if value is None else f"{value:,.{places}f}"
+
+
+def _warm_up(samples: Sequence[Sample]) -> str:
+    return ", ".join(
+        f"{sample.warm_up_s:.0f}{'' if sample.is_steady else UNSTEADY_MARK}" for sample in samples if sample.warm_up_s is not None
+    )
 
 
 def _dropped(samples: Sequence[Sample]) -> str:

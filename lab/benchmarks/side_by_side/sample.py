@@ -40,6 +40,10 @@ class Sample:
     start_s: float
     """The seconds from the start of the broker's process to the first accepted message."""
     others: Others
+    warm_up_s: float | None = None
+    """The seconds of load before the row, or before the first of the rows that share a process."""
+    is_steady: bool = True
+    """False if that load ended at its maximum, before its rate was steady."""
     p50_ms: float | None = None
     p99_ms: float | None = None
     cpu_us: float | None = None

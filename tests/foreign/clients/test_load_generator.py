@@ -12,7 +12,10 @@ import pytest
 
 from demo.ports import free_ports
 from demo.processes import Processes, ProcessFailed
+from lab.benchmarks.side_by_side.brokers import SYNC, Side
 from lab.benchmarks.side_by_side.generator import SOURCE, build, drive_grpc_client, find_go, generate
+from lab.benchmarks.side_by_side.measure import measure
+from lab.benchmarks.side_by_side.plan import Kind, Plan, State, generated_loads
 from lab.benchmarks.side_by_side.probe import make_topic, visible_messages
 from tests.conftest import BrokerProcess
 from tests.foreign.clients.grpc.clients import has
@@ -45,6 +48,30 @@ def test_all_that_the_broker_takes_becomes_visible(load: Callable[..., dict[str,
     printed = load(mode, in_flight=in_flight, **SHORT)
     assert printed["taken"] == printed["visible"] > 0
     assert printed["errors"] == 0
+
+
+@pytest.mark.usefixtures("_built")
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("side", [Side.OURS, Side.FLOOR])
+def test_both_states_of_a_row_are_measured_beside_the_floor(tmp_path: Path, side: Side, state: State) -> None:
+    loads = generated_loads([Kind.TRANSACTIONS], [SYNC], [1, 8], [state])
+    plan = Plan(
+        sides=[side],
+        loads=loads,
+        rounds=1,
+        warm_up_s=1,
+        steady_within_s=2,
+        seconds=1,
+        body_size=100,
+        rate=1,
+        backlog=1,
+        pending=1,
+        consumed=1,
+    )
+    samples = [sample for number, run in enumerate(plan.runs()) for sample in measure(plan, run, tmp_path / str(number))]
+    assert [sample.result > 0 for sample in samples] == [True, True]
+    assert {sample.dropped for sample in samples} == {0}
+    assert all((sample.warm_up_s or 0) >= (2 if state is State.WARM else 1) for sample in samples)
 
 
 def test_a_backlog_is_pulled_whole(load: Callable[..., dict[str, Any]]) -> None:

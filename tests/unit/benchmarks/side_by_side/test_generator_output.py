@@ -17,3 +17,8 @@ def test_generators_at_several_brokers_count_as_one() -> None:
         "p99_ms": 10.0,
         "error": "refused",
     }
+
+
+def test_brokers_are_warm_when_the_last_of_them_is() -> None:
+    one, other = {"seconds": 10, "is_steady": True}, {"seconds": 40, "is_steady": False}
+    assert added([one, other]) == added([other, one]) == {"seconds": 40, "is_steady": False}

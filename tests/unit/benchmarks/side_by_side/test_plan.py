@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from lab.benchmarks.side_by_side.brokers import Side
-from lab.benchmarks.side_by_side.plan import ASYNC, BY_GRPC, GENERATED, SYNC, Kind, Load, Plan, generated_loads, java_loads
+from lab.benchmarks.__main__ import QUICK_SECONDS, QUICK_STEADY_WITHIN_S
+from lab.benchmarks.side_by_side.brokers import ASYNC, SYNC, Side
+from lab.benchmarks.side_by_side.plan import BY_GRPC, GENERATED, Kind, Load, Plan, State, generated_loads, java_loads
 
 
-def plan(*loads: Load, rounds: int = 1) -> Plan:
+def plan(
+    *loads: Load,
+    rounds: int = 1,
+    sides: Sequence[Side] = (Side.OURS, Side.APACHE),
+    seconds: int = 10,
+    steady_within_s: int = 40,
+) -> Plan:
     return Plan(
+        sides=sides,
         loads=loads,
         rounds=rounds,
-        warm_up_s=10,
-        seconds=10,
+        warm_up_s=2,
+        steady_within_s=steady_within_s,
+        seconds=seconds,
         body_size=1024,
         rate=1000,
         backlog=1000,
@@ -25,6 +36,41 @@ def plan(*loads: Load, rounds: int = 1) -> Plan:
 def test_sends_have_a_row_for_each_flush_and_each_number_in_flight() -> None:
     loads = generated_loads([Kind.TRANSACTIONS], [SYNC, ASYNC], [1, 32])
     assert [(load.flush, load.in_flight) for load in loads] == [(SYNC, 1), (SYNC, 32), (ASYNC, 1), (ASYNC, 32)]
+
+
+def test_warm_rows_of_a_flush_type_share_a_process_and_cold_ones_do_not() -> None:
+    loads = generated_loads([Kind.SENDS], [SYNC, ASYNC], [1, 32], [State.COLD, State.WARM])
+    runs = [run for run in plan(*loads).runs() if run.side is Side.OURS]
+    assert [[load.name for load in run.loads] for run in runs] == [
+        ["SYNC sends 1 in flight, cold"],
+        ["SYNC sends 32 in flight, cold"],
+        ["ASYNC sends 1 in flight, cold"],
+        ["ASYNC sends 32 in flight, cold"],
+        ["SYNC sends 1 in flight, warm", "SYNC sends 32 in flight, warm"],
+        ["ASYNC sends 1 in flight, warm", "ASYNC sends 32 in flight, warm"],
+    ]
+    assert runs[-1].name == "ASYNC sends 1 in flight, warm and 1 more, ours"
+
+
+def test_rows_without_a_steady_load_have_no_state() -> None:
+    loads = generated_loads([Kind.PULLS, Kind.LISTENER], [SYNC], [1], list(State))
+    assert [load.name for load in loads] == ["ASYNC pulls", "SYNC listener"]
+
+
+def test_the_floor_is_measured_where_it_serves_the_load() -> None:
+    loads = generated_loads([Kind.TRANSACTIONS, Kind.PULLS], [SYNC], [1])
+    runs = plan(*loads, sides=(Side.OURS, Side.FLOOR)).runs()
+    assert [(run.load.kind, run.side) for run in runs] == [
+        (Kind.TRANSACTIONS, Side.OURS),
+        (Kind.TRANSACTIONS, Side.FLOOR),
+        (Kind.PULLS, Side.OURS),
+    ]
+
+
+def test_the_quick_bench_of_four_brokers_takes_less_than_twelve_minutes() -> None:
+    loads = generated_loads([Kind.TRANSACTIONS], [SYNC, ASYNC], [1, 32, 128], list(State))
+    sides = (Side.OURS, Side.APACHE, Side.APACHE_5, Side.FLOOR)
+    assert plan(*loads, sides=sides, seconds=QUICK_SECONDS, steady_within_s=QUICK_STEADY_WITHIN_S).total_s() < 12 * 60
 
 
 def test_what_reads_a_store_has_one_row() -> None:
@@ -49,7 +95,7 @@ def test_both_brokers_are_measured_in_turn_and_the_other_one_first_in_every_seco
 
 
 def test_more_is_wanted_where_the_disk_is_waited_for() -> None:
-    assert [Load(Kind.TRANSACTIONS, flush, 32).wanted for flush in (SYNC, ASYNC)] == [3.0, 1.2]
+    assert [Load(Kind.TRANSACTIONS, flush, 32).wanted for flush in (SYNC, ASYNC)] == [3.0, 1.5]
 
 
 def test_two_brokers_share_what_is_in_flight() -> None:

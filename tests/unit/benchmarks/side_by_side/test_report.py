@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from lab.benchmarks.side_by_side.brokers import Side
-from lab.benchmarks.side_by_side.plan import ASYNC, SYNC, Kind, Load
+from lab.benchmarks.side_by_side.brokers import ASYNC, SYNC, Side
+from lab.benchmarks.side_by_side.plan import Kind, Load
 from lab.benchmarks.side_by_side.report import COLUMNS, Results
 from lab.benchmarks.side_by_side.sample import Others, Sample
 
@@ -62,6 +63,19 @@ def test_every_broker_has_its_ratio_to_apaches() -> None:
     assert [cell(made, row, "ratio") for row in range(3)] == ["1.50", "0.50", ""]
 
 
+def test_every_result_has_its_share_of_the_floors() -> None:
+    made = results(SENDS, [sample(300)], [sample(200)])
+    made.add(SENDS, Side.FLOOR, sample(400))
+    assert [cell(made, row, "of floor") for row in range(3)] == ["0.75", "0.50", ""]
+    assert [cell(made, row, "ratio") for row in range(3)] == ["1.50", "", ""]
+
+
+def test_a_row_says_how_long_its_warm_up_took_and_whether_it_was_steady_then() -> None:
+    warm = replace(sample(300), warm_up_s=13)
+    made = results(SENDS, [warm, replace(warm, warm_up_s=40, is_steady=False)], [sample(200)])
+    assert [cell(made, row, "warm-up s") for row in (0, 1)] == ["13, 40~", ""]
+
+
 def test_where_less_is_better_the_ratio_says_how_many_times_quicker_ours_is() -> None:
     assert results(RESTART, [sample(2)], [sample(8)]).ratio(RESTART) == pytest.approx(4)
 
@@ -93,20 +107,31 @@ def test_messages_that_were_dropped_show_as_a_share() -> None:
 
 
 def test_the_footer_names_rows_below_what_is_wanted() -> None:
-    assert "Ratio below the aim: SYNC sends 32 in flight" in results(SENDS, [sample(11)], [sample(10)]).footer()
+    assert "Ratio below the aim: SYNC sends 32 in flight, cold" in results(SENDS, [sample(11)], [sample(10)]).footer()
     assert not any("wanted" in line for line in results(SENDS, [sample(12)], [sample(10)]).footer())
 
 
 def test_the_footer_names_rows_in_which_ours_needs_more_than_an_eighth_of_apaches_memory() -> None:
     more, equal = ([sample(2, peak_mib=mib)] for mib in (126, 125))
     apache = [sample(1, peak_mib=1000)]
-    assert "More than 1/8 of Apache's memory: SYNC sends 32 in flight" in results(SENDS, more, apache).footer()
+    assert "More than 1/8 of Apache's memory: SYNC sends 32 in flight, cold" in results(SENDS, more, apache).footer()
     assert not any("memory" in line for line in results(SENDS, equal, apache).footer())
+
+
+def test_the_footer_names_rows_in_which_ours_needs_more_than_half_of_apaches_cpu_time_or_is_below_half_of_the_floor() -> None:
+    ours, apache = (replace(sample(300), cpu_us=cpu_us) for cpu_us in (51.0, 100.0))
+    made = results(SENDS, [ours], [apache])
+    made.add(SENDS, Side.FLOOR, sample(601))
+    assert "More than 0.5 of Apache's CPU time: SYNC sends 32 in flight, cold" in made.footer()
+    assert "Less than 0.5 of the floor: SYNC sends 32 in flight, cold" in made.footer()
+    made = results(SENDS, [replace(ours, cpu_us=50.0)], [apache])
+    made.add(SENDS, Side.FLOOR, sample(600))
+    assert not any("0.5" in line for line in made.footer())
 
 
 def test_messages_that_came_twice_are_in_the_footer() -> None:
     footer = results(SENDS, [sample(1, doubled=2)], [sample(1)]).footer()
-    assert "SYNC sends 32 in flight, ours: 0 requests failed, 2 messages delivered twice" in footer
+    assert "SYNC sends 32 in flight, cold, ours: 0 requests failed, 2 messages delivered twice" in footer
 
 
 def test_rows_keep_the_order_in_which_they_were_measured() -> None:
