@@ -10,7 +10,7 @@ from typing import Final
 
 PACKAGES: Final = (
     "broker/rocketmq_broker", "credit_service", "inventory_service", "order_messages", "order_service", "pipelines",
-    "service_runtime", "simulation",
+    "service_runtime", "lab/simulation",
 )  # fmt: skip
 _SUFFIXES: Final = {".py", ".sql"}
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.simulation.search.code_version import code_version
+from lab.simulation.search.code_version import PACKAGES, code_version
 from lab.simulation.search.searching import never_fired
 from lab.simulation.search.standing import PART, OpenParts, Standing
 from lab.simulation.search.worlds import FoundBroken, WorldEnd
@@ -95,14 +95,19 @@ def test_what_never_fired_is_named_once_enough_worlds_were_played() -> None:
 
 
 def test_the_version_of_the_code_changes_with_its_sources_alone(tmp_path: Path) -> None:
-    source = tmp_path / "simulation" / "world.py"
-    source.parent.mkdir()
+    source = tmp_path / "lab" / "simulation" / "world.py"
+    source.parent.mkdir(parents=True)
     source.write_text("a = 1\n")
     before = code_version(tmp_path)
-    (tmp_path / "simulation" / "notes.txt").write_text("a note")
+    source.with_name("notes.txt").write_text("a note")
     assert code_version(tmp_path) == before
     source.write_text("a = 2\n")
     assert code_version(tmp_path) != before
     source.write_text("a = 1\n")
     source.rename(source.with_name("other.py"))
     assert code_version(tmp_path) != before
+
+
+def test_the_version_covers_every_package_of_a_world() -> None:
+    root = Path(__file__).parents[3]
+    assert [package for package in PACKAGES if not (root / package).is_dir()] == []
