@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 
 from credit_service.adapters.ledger import CreditNotStored, Ledger
 from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
@@ -257,3 +257,15 @@ def test_an_order_over_nothing_is_credited_and_reversed_as_any_other(ledger: Led
     free = [a_credit("1", amount_cents=0), a_reversal("1", amount_cents=0)]
     assert credit(ledger, free) == [CREDITED, CREDITED]
     assert credit(ledger, [*free, a_reversal("1")]) == [ALREADY, ALREADY, CONFLICTING]
+
+
+def test_rows_are_written_in_one_order_so_that_two_batches_cannot_deadlock(ledger: Ledger, engine: Engine) -> None:
+    written: list[list[str]] = []
+
+    def note(connection: object, cursor: object, statement: str, parameters: object, context: object, many: bool) -> None:
+        if statement.startswith("INSERT INTO balances"):
+            written.append([text for text in str(parameters).split("'") if text in {"ada", "bob", "eve"}])
+
+    event.listen(engine, "before_cursor_execute", note)
+    credit(ledger, [a_credit("1", customer="eve"), a_credit("2", customer="ada"), a_credit("3", customer="bob")])
+    assert written == [["ada", "bob", "eve"]]

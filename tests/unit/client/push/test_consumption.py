@@ -182,6 +182,26 @@ async def test_what_nobody_takes_back_is_not_acknowledged_and_comes_again_here_w
     await made.consumption.stop(1)
 
 
+async def test_a_return_that_fails_with_an_unexpected_error_is_not_forgotten(
+    threads: ListenerThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrent_consumption, "LOCAL_RETRY_S", 0)
+
+    class Failing(Return):
+        async def give_back(self, given: MessageExt, delay_level: int) -> bool:
+            if not await super().give_back(given, delay_level):
+                raise RuntimeError("can't start new thread")
+            return True
+
+    queue, messages = pulled(1)
+    returned = Failing(failures=2)
+    made = Concurrent(threads, lambda _, __: LATER, returned)
+    made.consumption.arrived(queue, messages)
+    await until(lambda: queue.message_count == 0)
+    assert returned.taken == [(0, 0)]
+    await made.consumption.stop(1)
+
+
 async def test_what_is_consumed_after_the_queue_was_lost_does_not_count(threads: ListenerThreads) -> None:
     queue, messages = pulled(1)
     returned = Return()

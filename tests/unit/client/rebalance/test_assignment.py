@@ -104,3 +104,30 @@ async def test_a_queue_that_is_given_up_is_left_at_its_oldest_open_message() -> 
     await asyncio.wait_for(released.wait(), 30)
     assert store.kept == {QUEUE: 8}
     await assignment.stop_pulling()
+
+
+async def test_a_queue_that_is_being_left_is_not_taken_until_its_last_call_has_ended() -> None:
+    last_call, released = asyncio.Event(), asyncio.Event()
+
+    class Busy(Consumption):
+        async def quiesce(self, process_queue: ProcessQueue) -> None:
+            await last_call.wait()
+
+        async def release(self, process_queue: ProcessQueue) -> None:
+            released.set()
+
+    async def pull(process_queue: ProcessQueue) -> None:
+        await asyncio.sleep(60)
+
+    async def start(queue: MessageQueue) -> int:
+        return 7
+
+    assignment = Assignment(Busy(), Store(), start, pull, World())  # type: ignore[arg-type]
+    assert await assignment.take(QUEUE)
+    assignment.give_up(QUEUE)
+    assert not await assignment.take(QUEUE)
+    last_call.set()
+    await asyncio.wait_for(released.wait(), 30)
+    await until(lambda: not assignment._leaving)
+    assert await assignment.take(QUEUE)
+    await assignment.stop_pulling()
