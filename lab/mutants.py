@@ -1,0 +1,188 @@
+"""Plants small faults in the code, one at a time, and shows which of them no test notices: `python -m lab.mutants --count 20`.
+
+A mutant is the code with one small change, such as `<` instead of `<=`, or a call that is left out. A seed draws the mutants.
+Each is planted in a copy of the repository, and the tests of its package run until one fails. A mutant that survives shows a
+missing test, a line that can be deleted, or a change without an effect.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from rocketmq_broker.stop_signals import until_interrupted
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+_SERVICES: Final = "tests/component/test_services_in_one_world.py"
+TESTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "broker/rocketmq_broker/store": (
+        "tests/unit/store", "tests/unit/server", "tests/component/store", "tests/component/server",
+    ),
+    "broker/rocketmq_broker/transaction": (
+        "tests/unit/transaction", "tests/unit/server/transactions", "tests/component/client",
+    ),
+    "broker/rocketmq_broker/server": (
+        "tests/unit/server", "tests/component/server", "tests/component/app", "tests/component/client",
+    ),
+    "broker/rocketmq_broker/client": ("tests/unit/client", "tests/component/client"),
+    "order_service": ("tests/unit/order_service", "tests/component/order_service", _SERVICES),
+    "credit_service": ("tests/unit/credit_service", "tests/component/credit_service", _SERVICES),
+    "pipelines": ("tests/unit/pipelines", "tests/component/pipelines/judging", "tests/component/pipelines/sources"),
+}  # fmt: skip
+"""Maps each mutated package to its tests, in the order in which they run."""
+PYTHONPATH: Final = (".", "broker", "packages/commitlog", "packages/faststream-rocketmq")
+LIMIT_S: Final = 600
+"""The time after which a test run counts as failed, in seconds."""
+_SWAPPED: Final[Mapping[type[ast.AST], type[ast.AST]]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn,
+    ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And, ast.Add: ast.Sub, ast.Sub: ast.Add,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A change of one place in a file."""
+
+    file: str
+    line: int
+    before: str
+    after: str
+    begin: int
+    """The position of the changed text in the file, in bytes."""
+
+    def planted_in(self, source: bytes) -> bytes:
+        """Returns the source with the change."""
+        return source[: self.begin] + self.after.encode() + source[self.begin + len(self.before.encode()) :]
+
+    def __str__(self) -> str:
+        """Returns the place and the change, on one line."""
+        return f"{self.file}:{self.line}: {' '.join(self.before.split())}  ->  {' '.join(self.after.split())}"
+
+
+def mutants_of(file: str, source: str) -> list[Mutant]:
+    """Returns all mutants of a file, sorted by position. Annotations, docstrings and log lines have none."""
+    starts = [0]
+    for text in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(text.encode()))
+    found = []
+    for node, changed in _changes(ast.parse(source)):
+        before, after = ast.get_source_segment(source, node) or "", ast.unparse(changed)
+        begin = starts[node.lineno - 1] + node.col_offset
+        found.append(Mutant(file, node.lineno, before, f"({after})" if isinstance(node, ast.expr) else after, begin))
+    return sorted(found, key=lambda mutant: (mutant.begin, mutant.after))
+
+
+def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST]]:
+    """Yields the places that can be changed, each with its replacement."""
+    for node in _code(tree):
+        match node:
+            case ast.Compare(left=left, ops=[operator], comparators=compared) if type(operator) in _SWAPPED:
+                yield node, ast.Compare(left, [_SWAPPED[type(operator)]()], compared)  # type: ignore[list-item]
+            case ast.BoolOp(op=operator, values=values):
+                yield node, ast.BoolOp(_SWAPPED[type(operator)](), values)  # type: ignore[arg-type]
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operator, right=right) if not _is_text(left, right):
+                yield node, ast.BinOp(left, _SWAPPED[type(operator)](), right)  # type: ignore[arg-type]
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                yield node, operand
+            case ast.Constant(value=int() as number) if not isinstance(number, bool):
+                yield node, ast.Constant(number + 1)
+            case ast.Return(value=ast.expr() as value) if not (isinstance(value, ast.Constant) and value.value is None):
+                yield node, ast.Return(ast.Constant(None))
+            case ast.Expr(value=ast.Call() | ast.Await()) if not _is_logged(node.value):
+                yield node, ast.Pass()
+
+
+def _code(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yields the nodes of a tree without annotations, decorators, formatted strings and log lines."""
+    yield tree
+    for name, value in ast.iter_fields(tree):
+        if name in ("annotation", "returns", "decorator_list", "type_params"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr) and not _is_logged(child):
+                yield from _code(child)
+
+
+def _is_logged(node: ast.AST) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else node
+    return isinstance(call, ast.Call) and ast.unparse(call.func).startswith("logger.")
+
+
+def _is_text(*operands: ast.expr) -> bool:
+    return any(
+        isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
+        for node in operands
+    )
+
+
+def drawn(root: Path, packages: Sequence[str], seed: int, count: int) -> list[Mutant]:
+    """Draws mutants of these packages. Each place is as likely as any other, and each seed gives the same ones."""
+    files = sorted(path for package in packages for path in (root / package).rglob("*.py") if "migrations" not in path.parts)
+    places = [mutant for path in files for mutant in mutants_of(path.relative_to(root).as_posix(), path.read_text())]
+    return random.Random(seed).sample(places, min(count, len(places)))
+
+
+def noticed_by(mutant: Mutant, copy: Path, tests: Sequence[str]) -> str | None:
+    """Returns the test that fails with the mutant in this copy of the repository, or None if it survives.
+
+    A run that does not end within LIMIT_S counts as a failed test. The copy is restored.
+    """
+    path = copy / mutant.file
+    source = path.read_bytes()
+    path.write_bytes(mutant.planted_in(source))
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(str(copy / folder) for folder in PYTHONPATH),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    try:
+        for folder in tests:
+            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", folder]
+            done = subprocess.run(
+                command, cwd=copy, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+            )
+            if done.returncode:
+                failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+                return failed[0].split(" - ")[0] if failed else f"{folder}: exit status {done.returncode}"
+    except subprocess.TimeoutExpired:
+        return f"no end within {LIMIT_S} s"
+    finally:
+        path.write_bytes(source)
+    return None
+
+
+def main(
+    count: Annotated[int, typer.Option(help="The number of mutants.", min=1)] = 20,
+    seed: Annotated[int, typer.Option(help="The seed that draws them.")] = 1,
+    package: Annotated[list[str] | None, typer.Option(help="A package to mutate; by default all in TESTS.")] = None,
+) -> None:
+    """Draws mutants and prints for each the test that noticed it, and in the end those that survived."""
+    packages = package or list(TESTS)
+    unknown = sorted({*packages} - {*TESTS})
+    if unknown:
+        raise typer.BadParameter(f"no tests are known for {', '.join(unknown)}; choose from {', '.join(TESTS)}")
+    survived = []
+    with until_interrupted(), tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = Path(folder) / "copy"
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(copy)], check=True)
+        for number, mutant in enumerate(drawn(copy, packages, seed, count), 1):
+            (tests,) = (tests for name, tests in TESTS.items() if mutant.file.startswith(f"{name}/"))
+            found = noticed_by(mutant, copy, tests)
+            survived += [mutant] if found is None else []
+            typer.echo(f"{number:4} {mutant}\n     {'SURVIVED' if found is None else found}")
+    typer.echo(f"{count - len(survived)} of {count} mutants were noticed (seed {seed}); {len(survived)} survived")
+    for mutant in survived:
+        typer.echo(f"  {mutant}")
+
+
+if __name__ == "__main__":
+    typer.run(main)
