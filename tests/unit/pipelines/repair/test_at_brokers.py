@@ -1,0 +1,100 @@
+"""Tests what a repair does with dead letters and discarded half messages, and when it does nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipelines.repair import at_brokers
+from pipelines.repair.at_brokers import BrokerSteps
+from pipelines.repair.plan import Action, RepairPlan, RepairStep, StepOutcome, StepState
+
+PLANNED_MS = 1_000
+
+
+class Brokers:
+    """One broker with dead letters and discarded half messages, and the requests that change them."""
+
+    def __init__(self, letters: list[Any] | None = None, discarded: list[Any] | None = None, failures: int = 0) -> None:
+        self.letters = letters or []
+        self.discarded = discarded or []
+        self.failures = ["broker-b does not respond"] * failures
+        self.changed: list[str] = []
+        self.address = "broker-a:10911"
+
+    async def ask_each(self, request: object) -> list[tuple[Any, list[Any]]]:
+        return [(self, self.discarded)]
+
+    async def resume(self, message_id: str) -> None:
+        self.changed.append(message_id)
+
+
+def letter(offset_message_id: str, parked_ms: int, treatment: str | None = None) -> Any:
+    treated = None if treatment is None else SimpleNamespace(treatment=treatment, reason="a person knows why")
+    return SimpleNamespace(letter=SimpleNamespace(offset_message_id=offset_message_id, parked_ms=parked_ms, treatment=treated))
+
+
+def discarded(message_id: str, discarded_ms: int, *, is_resumed: bool = False) -> Any:
+    return SimpleNamespace(message_id=message_id, discarded_ms=discarded_ms, is_resumed=is_resumed)
+
+
+def carried_out(action: Action, brokers: Any, monkeypatch: pytest.MonkeyPatch) -> StepOutcome:
+    async def find(*_: object) -> list[Any]:
+        found: list[Any] = brokers.letters
+        return found
+
+    async def retry(found: Any, *, again: bool, reason: str) -> None:
+        assert (again, reason) == (False, "repair step-1")
+        brokers.changed.append(found.letter.offset_message_id)
+
+    monkeypatch.setattr(at_brokers, "find_dead_letters", find)
+    monkeypatch.setattr(at_brokers, "retry", retry)
+    plan = RepairPlan(PLANNED_MS, "orders", "credit_service", [], [])
+    step = RepairStep("step-1", action, "order-1", "missing_credit", [], transaction_id="T-1")
+    return asyncio.run(BrokerSteps(brokers, plan).carry_out(step))
+
+
+@pytest.mark.parametrize(
+    ("letters", "state", "changed"),
+    [
+        ([letter("first", 10), letter("latest", PLANNED_MS)], StepState.DONE, ["latest"]),
+        ([letter("planned", 10), letter("newer", PLANNED_MS + 1)], StepState.DONE, ["planned"]),
+        ([letter("newer", PLANNED_MS + 1)], StepState.FAILED, []),
+        ([letter("retried", 10, "retried")], StepState.DONE_BEFORE, []),
+        ([letter("dismissed", 10, "dismissed")], StepState.FAILED, []),
+        ([], StepState.FAILED, []),
+    ],
+)
+def test_the_latest_dead_letter_of_the_plan_is_retried_once(
+    letters: list[Any], state: StepState, changed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers = Brokers(letters=letters)
+    assert (carried_out(Action.RETRY, brokers, monkeypatch).state, brokers.changed) == (state, changed)
+
+
+@pytest.mark.parametrize(
+    ("messages", "state", "changed"),
+    [
+        ([discarded("first", 10), discarded("latest", PLANNED_MS)], StepState.DONE, ["latest"]),
+        ([discarded("newer", PLANNED_MS + 1)], StepState.FAILED, []),
+        ([discarded("resumed", 10, is_resumed=True)], StepState.DONE_BEFORE, []),
+        ([], StepState.FAILED, []),
+    ],
+)
+def test_the_latest_discarded_half_message_of_the_plan_is_resumed_once(
+    messages: list[Any], state: StepState, changed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers = Brokers(discarded=messages)
+    assert (carried_out(Action.RESUME, brokers, monkeypatch).state, brokers.changed) == (state, changed)
+
+
+@pytest.mark.parametrize("action", [Action.RETRY, Action.RESUME])
+def test_nothing_is_done_while_a_broker_that_may_have_the_message_does_not_respond(
+    action: Action, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers = Brokers([letter("latest", 10)], [discarded("latest", 10)], failures=1)
+    outcome = carried_out(action, brokers, monkeypatch)
+    assert (outcome, brokers.changed) == (StepOutcome(StepState.FAILED, "broker-b does not respond"), [])
