@@ -171,7 +171,7 @@ def main(
     if unknown:
         raise typer.BadParameter(f"no tests are known for {', '.join(unknown)}; choose from {', '.join(TESTS)}")
     survived = []
-    with until_interrupted(), tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = Path(folder) / "copy"
         subprocess.run(["git", "clone", "-q", str(ROOT), str(copy)], check=True)
         for number, mutant in enumerate(drawn(copy, packages, seed, count), 1):
@@ -185,4 +185,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted():
+        typer.run(main)
