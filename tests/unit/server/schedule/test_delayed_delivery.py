@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -83,6 +84,44 @@ def test_each_further_attempt_of_a_message_is_delivered_though_an_earlier_one_wa
     after.deliver_due(DELAY_MS)
 
     assert [record.reconsume_times for record in after.messages("orders")] == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"reconsume_times": 2}, {"born_timestamp": START_MS + 1}, {"body": b"another"}, {"queue_id": 1}],
+    ids=lambda other: next(iter(other)),
+)
+def test_what_differs_from_a_waiting_message_is_not_taken_for_its_delivery_after_a_crash(
+    desk: Desk, make_desk: Callable[..., Desk], other: dict[str, Any]
+) -> None:
+    put_waiting(desk, "A1", reconsume_times=1)
+    delivered = scheduled(b"later", {UNIQUE_KEY: "A1"}, reconsume_times=1)
+    for name, value in ({"topic": b"orders"} | other).items():
+        setattr(delivered, name, value)
+    desk.store.append(delivered, desk.clock())
+    desk.clock.now_ms += DELAY_MS
+    put_waiting(desk, "A2")
+    there = len(desk.messages("orders"))
+
+    after = crashed(desk, make_desk)
+    after.deliver_due(DELAY_MS)
+
+    assert [record.get_property(UNIQUE_KEY) for record in after.messages("orders")][there:] == ["A1", "A2"]
+
+
+def test_a_message_that_waits_again_is_not_taken_for_its_earlier_delivery_after_a_crash(
+    desk: Desk, make_desk: Callable[..., Desk]
+) -> None:
+    put_waiting(desk, "A1")
+    desk.deliver_due(DELAY_MS)
+    put_waiting(desk, "A1")
+    desk.clock.now_ms += DELAY_MS
+    put_waiting(desk, "A2")
+
+    after = crashed(desk, make_desk)
+    after.deliver_due(DELAY_MS)
+
+    assert [record.get_property(UNIQUE_KEY) for record in after.messages("orders")] == ["A1", "A1", "A2"]
 
 
 @pytest.mark.parametrize("unique_id", ["A1", None])
