@@ -117,6 +117,11 @@ def test_one_order_s_credit_is_the_sum_of_its_entries(client: FlaskClient, sqlit
     assert entry["created_at"].endswith("Z")
 
 
+def test_the_credit_of_an_order_with_the_longest_id_is_found(client: FlaskClient, sqlite_ledger: Ledger) -> None:
+    credit(sqlite_ledger, [a_credit("x" * 36)])
+    assert client.get(f"/orders/{'x' * 36}/credit").status_code == 200
+
+
 @pytest.mark.parametrize("order_id", ["none", "%00", "x" * 99])
 def test_an_order_whose_message_has_not_come_has_no_credit(client: FlaskClient, order_id: str) -> None:
     assert client.get(f"/orders/{order_id}/credit").status_code == 404

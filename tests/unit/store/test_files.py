@@ -101,6 +101,13 @@ def test_the_least_recently_used_file_is_closed_for_another(tmp_path: Path) -> N
     assert len(closed) == 5
 
 
+def test_each_new_directory_is_synced_with_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(files, "sync_directory", synced.append)
+    FILES.make_directory(tmp_path / "store" / "commitlog")
+    assert synced == [tmp_path, tmp_path / "store"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 @pytest.mark.parametrize(
     ("umask", "file_mode", "directory_mode"), [(0o022, 0o600, 0o700), (0o277, 0o400, 0o500), (0, 0o600, 0o700)]

@@ -115,6 +115,7 @@ def test_breaks_are_listed_shown_assigned_and_closed(tmp_path: Path) -> None:
     assert code == 0
     assert "12.50 EUR" in listed
     assert "[red]\\x1b[2J" in listed
+    assert "about: order [red]\\x1b[2J" in run("show", "2", "--breaks", file)[1]
     assert "owner: ada" in run("assign", "1", "ada", "--note", "asked", "--breaks", file)[1]
     assert "closed: refunded" in run("close", "1", "--reason", "refunded", "--breaks", file)[1]
     assert "note: asked" in run("show", "1", "--breaks", file)[1]

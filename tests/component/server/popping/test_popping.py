@@ -208,6 +208,15 @@ async def test_an_orderly_pop_gets_in_order_what_was_not_acknowledged(rocketmq: 
     assert await pop(pops, fifo=True, queue_id=0) == []
 
 
+async def test_a_waiting_orderly_pop_gets_what_becomes_visible(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1", queue_id=0)
+    await pop(pops, fifo=True, queue_id=0)
+    waiting = asyncio.create_task(pop(pops, fifo=True, queue_id=0, poll_ms=30_000))
+    await rocketmq.advance(seconds=11)
+    assert waiting.done()
+    assert bodies(await waiting) == ["1"]
+
+
 async def test_the_same_attempt_of_an_orderly_pop_gets_its_messages_again(pops: Pops, send: Send) -> None:
     await send("1", "2", queue_id=0)
     once = await pop(pops, fifo=True, queue_id=0, attempt_id="a")
@@ -262,14 +271,15 @@ async def test_a_pop_that_is_not_possible_is_refused(
     assert refused.value.code == code
 
 
+@pytest.mark.parametrize("fifo", [False, True])
 async def test_a_group_that_begins_at_the_end_gets_what_comes_later(
-    rocketmq: RocketMQ, pops: Pops, send: Send, monkeypatch: pytest.MonkeyPatch
+    rocketmq: RocketMQ, pops: Pops, send: Send, monkeypatch: pytest.MonkeyPatch, fifo: bool
 ) -> None:
     await send("before")
     monkeypatch.setattr(pops()._next._young_queues, "_max_bytes", 0)
-    assert await pop(pops) == []
+    assert await pop(pops, fifo=fifo) == []
     await send("after")
-    assert bodies(await pop(pops)) == ["after"]
+    assert bodies(await pop(pops, fifo=fifo)) == ["after"]
     assert bodies(await pops().pop("from-the-first", "orders", begin_at_end=False)) == ["before", "after"]
 
 
