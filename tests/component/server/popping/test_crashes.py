@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Awaitable, Callable
 
 import pytest
 
-from rocketmq_broker.server.popping import HandleExpired, Popping, check_points
+from rocketmq_broker.server.popping import HandleExpired, check_points
 from rocketmq_broker.store import StoreUnwritable
 from rocketmq_broker.testing import RocketMQ
 from tests.component.server.popping.conftest import Pops, Send, bodies
@@ -28,6 +27,15 @@ async def test_an_acknowledged_message_does_not_come_again_after_a_crash(rocketm
     assert await pops().pop("credits", "orders") == []
     await rocketmq.advance(seconds=11)
     assert bodies(await pops().pop("credits", "orders")) == ["3"]
+
+
+async def test_a_dead_letter_does_not_come_again_after_a_crash(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1")
+    (message,) = await pops().pop("credits", "orders", invisible_ms=10_000)
+    await pops().to_dead_letters("credits", "orders", message.handle)
+    await crash(rocketmq)
+    await rocketmq.advance(seconds=11)
+    assert await pops().pop("credits", "orders") == []
 
 
 async def test_a_handle_of_before_the_crash_is_good(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
@@ -130,14 +138,13 @@ async def test_a_pop_whose_entry_the_disk_refuses_hides_nothing(
     assert bodies(await pops().pop("credits", "orders")) == ["1"]
 
 
-@pytest.mark.parametrize("settle", [Popping.ack, Popping.to_dead_letters])
 async def test_an_acknowledgement_that_the_disk_refuses_does_not_count(
-    rocketmq: RocketMQ, pops: Pops, send: Send, monkeypatch: pytest.MonkeyPatch, settle: Callable[..., Awaitable[None]]
+    rocketmq: RocketMQ, pops: Pops, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await send("1")
     (message,) = await pops().pop("credits", "orders", invisible_ms=10_000)
     refuse_one_sync(rocketmq, monkeypatch)
     with pytest.raises(StoreUnwritable):
-        await settle(pops(), "credits", "orders", message.handle)
+        await pops().ack("credits", "orders", message.handle)
     await rocketmq.advance(seconds=11)
     assert bodies(await pops().pop("credits", "orders")) == ["1"]

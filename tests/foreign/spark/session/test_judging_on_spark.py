@@ -3,6 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
+from pipelines import reconciliation
 from pipelines.reconciliation import Books, find
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
@@ -45,8 +46,11 @@ __all__ = [
 ]
 
 
-@pytest.mark.parametrize("is_small", [True, False])
-def test_histories_meet_markers_only_where_there_are_any(spark: SparkSession, shop: ShopDatabases, is_small: bool) -> None:
+@pytest.mark.parametrize(("is_small", "max_broadcast"), [(True, 1), (False, 1), (False, 0)])
+def test_histories_meet_markers_only_where_there_are_any(
+    spark: SparkSession, shop: ShopDatabases, monkeypatch: pytest.MonkeyPatch, is_small: bool, max_broadcast: int
+) -> None:
+    monkeypatch.setattr(reconciliation, "MAX_BROADCAST", max_broadcast)
     books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
 
     def plan() -> str:
