@@ -7,6 +7,7 @@ from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
 from rocketmq_broker.config.settings import NOT_SUPPORTED
 from rocketmq_broker.config.without_effect import FIXED_VALUES, WITHOUT_EFFECT
 from rocketmq_broker.protocol.java_properties import parse_properties
+from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -21,6 +22,17 @@ def test_without_a_file_the_defaults_are_safe_ones() -> None:
     assert settings.bind_address == "127.0.0.1"
     assert settings.broker_ip1 == "127.0.0.1"
     assert settings.name_servers == ()
+
+
+def test_a_check_policy_has_the_defaults_of_the_settings() -> None:
+    settings = load_settings(None).settings
+    assert CheckPolicy() == CheckPolicy(
+        transaction_timeout_ms=settings.transaction_time_out,
+        check_interval_ms=settings.transaction_check_interval,
+        answer_timeout_ms=settings.transaction_check_answer_time_out,
+        check_max=settings.transaction_check_max,
+        file_reserved_ms=settings.file_reserved_time * 3_600_000,
+    )
 
 
 def test_properties_go_by_their_names_in_rocketmq(tmp_path: Path) -> None:

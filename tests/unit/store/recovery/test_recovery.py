@@ -11,6 +11,7 @@ from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.record import HEAD_V4, encode_record
 from rocketmq_broker.store import DamagedStore, MessageStore, StoreConfig, StoreUnwritable
 from rocketmq_broker.store.files import OsFileSystem
+from rocketmq_broker.store.queues.consume_queue import UNIT
 from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, send, small_config
 
 SEGMENT = "00000000000000000000"
@@ -242,6 +243,20 @@ def test_a_consume_queue_that_points_past_the_log_is_cut(config: StoreConfig, st
     assert again.max_offset(b"orders", 0) == 1
     assert send(again, b"next")[0].queue_offset == 1
     assert "dropped 2 units" in said(again)
+    again.close()
+
+
+def test_a_last_unit_that_points_to_a_message_of_another_queue_is_cut(config: StoreConfig, store: MessageStore) -> None:
+    (other,) = send(store, b"other", topic=b"others")
+    send(store, b"kept")
+    store.flush()
+    crash(store)
+    unit = UNIT.pack(other.commit_log_offset, other.end_position - other.commit_log_offset, 0)
+    patch(config.root / "consumequeue" / "orders" / "0" / SEGMENT, UNIT.size, unit)
+    again = reopen(config)
+    assert send(again, b"next")[0].queue_offset == 1
+    assert bodies(again) == [b"kept", b"next"]
+    assert "dropped 1 unit" in said(again)
     again.close()
 
 
