@@ -65,6 +65,12 @@ def open_to_others(folder: Path) -> list[Path]:
     return [path for path in everything(folder) if not path.is_symlink() and path.stat().st_mode & 0o077]
 
 
+def test_a_class_without_findings_has_amounts_of_zero(tmp_path: Path) -> None:
+    write_outputs([], [FindingTotal(Finding.MATCHED, 0, ())], CutOff(1), str(tmp_path))
+    (line,) = pyarrow.parquet.read_table(tmp_path / "summary").to_pylist()
+    assert [line[name] for name in ("count", "order_cents", "credit_cents", "at_stake_cents")] == [0, 0, 0, 0]
+
+
 @pytest.mark.usefixtures("generous_umask")
 def test_findings_name_customers_and_are_for_their_owner_only(tmp_path: Path) -> None:
     write(tmp_path / "out", 1)
