@@ -174,7 +174,9 @@ class Desk:
             clock=self.clock,
             check_folder=self.store.check_folder,
         )
-        self.groups = SubscriptionGroupTable(SubscriptionGroups(directory), auto_create=auto_create, clock=self.clock)
+        self.groups = SubscriptionGroupTable(
+            SubscriptionGroups(directory), auto_create=auto_create, clock=self.clock, max_groups=5_000
+        )
         self.offsets = ConsumerOffsets(directory)
         self.offset_commits = OffsetCommits(self.offsets, self.topics, self.groups)
         self.delay_offsets = DelayOffsets(directory)

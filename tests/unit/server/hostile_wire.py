@@ -111,7 +111,7 @@ class HostileWire:
         def clock() -> int:
             return broker.now_ms
 
-        groups = SubscriptionGroupTable(subscription_groups, auto_create=True, clock=clock)
+        groups = SubscriptionGroupTable(subscription_groups, auto_create=True, clock=clock, max_groups=5_000)
         commits = OffsetCommits(offsets, topics, groups)
         producers, consumers = ProducerGroups(), ConsumerGroups(lambda group, connections: None)
         statistics = BrokerStatistics(start_ms=clock(), flows=MessageFlows("DefaultCluster"))

@@ -30,9 +30,7 @@ class SubscriptionGroupTable:
     `update` and `delete` save their changes to disk. Call `persist_changes` to save all other changes.
     """
 
-    def __init__(
-        self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int], max_groups: int = 5_000
-    ) -> None:
+    def __init__(self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int], max_groups: int) -> None:
         """Creates a table. `max_groups` is the maximum number of groups that clients and operators can create."""
         self._groups = groups
         self._auto_create = auto_create
