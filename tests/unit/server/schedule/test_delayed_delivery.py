@@ -16,7 +16,7 @@ from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.message.sysflag import STORE_HOST_V6
 from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC
 from rocketmq_broker.server.schedule.delayed_delivery import MAX_AT_ONCE
-from rocketmq_broker.store import MessageStore, StoreUnwritable
+from rocketmq_broker.store import MessageStore
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk
 
 LEVEL, DELAY_MS = 1, 1000
@@ -210,21 +210,13 @@ def test_while_the_store_cannot_be_written_the_timer_does_not_spin(desk: Desk) -
     assert desk.delayed.deliver_due() == 0.1
 
 
-def test_a_message_that_the_disk_refused_is_delivered_once_the_store_can_be_written(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_message_that_the_disk_refused_keeps_its_place(desk: Desk) -> None:
     for unique_id in ("A1", "A2"):
         put_waiting(desk, unique_id)
     desk.clock.now_ms += DELAY_MS
-    with monkeypatch.context() as full:
-        full.setattr(desk.store, "append", refused)
-        assert desk.delayed.deliver_due() == 0.1
-    desk.deliver_due(100)
-    assert [record.get_property(UNIQUE_KEY) for record in desk.messages("orders")] == ["A1", "A2"]
-
-
-def refused(*_: object, **__: object) -> None:
-    raise StoreUnwritable("the disk is full")
+    desk.store.refuse_writes("the disk is full")
+    desk.delayed.deliver_due()
+    assert desk.delayed.offsets()[LEVEL] == (0, 2)
 
 
 def test_a_clock_set_back_makes_no_message_wait_longer(desk: Desk) -> None:
