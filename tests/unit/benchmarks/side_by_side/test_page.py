@@ -126,7 +126,11 @@ IS_ABOUT_AS_FAST = 0.8 <= ratio("ASYNC", 128) <= 1.25
 STATEMENTS = [
     (PAGE, "ours is about as fast as Apache's with ASYNC_FLUSH and 128 in flight", IS_ABOUT_AS_FAST),
     (COMPARISON, "about as fast as a warm one of Apache's with ASYNC_FLUSH and 128 transactions", IS_ABOUT_AS_FAST),
-    (PAGE, "leads by more in the cold rows", all(ratio("ASYNC", each, "cold") > ratio("ASYNC", each) for each in (1, 32, 128))),
+    (
+        PAGE,
+        "With ASYNC_FLUSH and many in flight ours leads by more in the cold rows",
+        all(ratio("ASYNC", each, "cold") > ratio("ASYNC", each) for each in (32, 128)),
+    ),
     (
         PAGE,
         "With SYNC_FLUSH and many in flight ours is ahead, warm as well",
