@@ -66,11 +66,7 @@ func fill(address, topicName string, messages int64, bodySize int) (*filled, err
 
 // fillHalves sends half messages that nobody decides.
 func fillHalves(address, topicName string, messages int64, bodySize int) (*filled, error) {
-	topic, err := createTopic(address, topicName)
-	if err != nil {
-		return nil, err
-	}
-	sender, err := newSender(address, topicName, true, halvesInFlight, bodySize)
+	topic, sender, err := newLoad(address, topicName, true, halvesInFlight, bodySize)
 	if err != nil {
 		return nil, err
 	}

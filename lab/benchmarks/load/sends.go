@@ -124,13 +124,19 @@ func (s *sender) answered(answer *frame, out []byte) ([]byte, error) {
 	return s.next(out, answer.opaque), nil
 }
 
-// sendForAWhile puts a load on the broker for the warm-up and the seconds that are measured.
-func sendForAWhile(address, topicName string, isHalf bool, inFlight, bodySize int, warmUp, measured time.Duration) (*sent, error) {
+// newLoad creates a topic and the sender of a load on it.
+func newLoad(address, topicName string, isHalf bool, inFlight, bodySize int) (*topic, *sender, error) {
 	topic, err := createTopic(address, topicName)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sender, err := newSender(address, topicName, isHalf, inFlight, bodySize)
+	return topic, sender, err
+}
+
+// sendForAWhile puts a load on the broker for the warm-up and the seconds that are measured.
+func sendForAWhile(address, topicName string, isHalf bool, inFlight, bodySize int, warmUp, measured time.Duration) (*sent, error) {
+	topic, sender, err := newLoad(address, topicName, isHalf, inFlight, bodySize)
 	if err != nil {
 		return nil, err
 	}

@@ -34,11 +34,7 @@ func isSteady(perS []float64) bool {
 // untilSteady puts a load on the broker until its rate is steady, at least and at most for the given times. It returns when all
 // that the broker took is visible or dropped, so that no COMMIT of this load counts in a measurement after it.
 func untilSteady(address, topicName string, isHalf bool, inFlight, bodySize int, atLeast, atMost time.Duration) (*warmedUp, error) {
-	topic, err := createTopic(address, topicName)
-	if err != nil {
-		return nil, err
-	}
-	sender, err := newSender(address, topicName, isHalf, inFlight, bodySize)
+	topic, sender, err := newLoad(address, topicName, isHalf, inFlight, bodySize)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from demo.ports import free_ports
-from demo.processes import Processes, ProcessFailed, prints
+from demo.processes import Process, Processes, ProcessFailed, prints
 from lab.benchmarks.side_by_side.generator import PROGRAM
 from lab.benchmarks.side_by_side.probe import first_accepted_s
 from lab.benchmarks.side_by_side.usage import born_s
@@ -129,7 +129,22 @@ class BrokerUnderTest(ABC):
         """Stops broker and name server."""
 
 
-class OurBroker(BrokerUnderTest):
+class OneProcess(BrokerUnderTest):
+    """A broker that is one child process."""
+
+    _process: Process
+
+    @property
+    def process(self) -> psutil.Process:
+        """The broker's process."""
+        return psutil.Process(self._process.pid)
+
+    def kill(self) -> None:
+        """Kills the process."""
+        self._process.kill()
+
+
+class OurBroker(OneProcess):
     """Our broker, started by `python -m rocketmq_broker` with its name server in the same process."""
 
     python_options: Sequence[str] = ()
@@ -157,15 +172,6 @@ class OurBroker(BrokerUnderTest):
 
     def _wait_until_ready(self) -> None:
         self._process.wait_until_ready()
-
-    @property
-    def process(self) -> psutil.Process:
-        """The broker's process."""
-        return psutil.Process(self._process.pid)
-
-    def kill(self) -> None:
-        """Kills the broker with its name server."""
-        self._process.kill()
 
     def stop(self) -> None:
         """Stops the broker cleanly."""
@@ -236,7 +242,7 @@ class Apache5Broker(ApacheBroker):
     version_with_proxy = APACHE_5_VERSION
 
 
-class Floor(BrokerUnderTest):
+class Floor(OneProcess):
     """The floor. It does not open the store of an earlier start."""
 
     def _spawn(self) -> None:
@@ -246,15 +252,6 @@ class Floor(BrokerUnderTest):
 
     def _wait_until_ready(self) -> None:
         """Returns at once: the floor has no name server."""
-
-    @property
-    def process(self) -> psutil.Process:
-        """The floor's process."""
-        return psutil.Process(self._process.pid)
-
-    def kill(self) -> None:
-        """Kills the floor."""
-        self._process.kill()
 
     def stop(self) -> None:
         """Kills the floor, which has nothing to complete."""

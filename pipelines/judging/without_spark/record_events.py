@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 from pipelines.judging.record_events import RECORD_EVENTS, role_of
 from pipelines.judging.route import Progress, Route
-from pipelines.judging.without_spark.in_sqlite import mark_of_item, quoted, select
+from pipelines.judging.without_spark.in_sqlite import Row, mark_of_item, quoted, select
 from pipelines.judging.without_spark.table_events import events_of
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from rocketmq_commitlog.record_columns import COLUMNS, RecordColumns, RecordKind
@@ -22,9 +22,6 @@ _TEXTS: Final = ("order_id", "customer", "currency", "reason")
 _NUMBERS: Final = {"total_cents": 64, "created_at_ms": 64, "cancelled_at_ms": 64, "version": 32}
 """The integer fields of a body, with their numbers of bits."""
 
-Row = Mapping[str, Any]
-"""A record with the columns of `rocketmq_commitlog`."""
-
 
 def record_events(found: Iterable[LogRecord | Damage], route: Route, progress: Progress) -> list[dict[str, Any]]:
     """Returns an event for each record of the route, except op messages, and for each damaged part.
@@ -35,7 +32,7 @@ def record_events(found: Iterable[LogRecord | Damage], route: Route, progress: P
 
 
 def events_of_rows(records: Sequence[Row], route: Route, progress: Progress) -> list[dict[str, Any]]:
-    """Returns the events of records that were converted to rows."""
+    """Returns the events of records that were converted to rows, with the columns of `rocketmq_commitlog`."""
     roles = _roles(records, route)
     decided = {offset for row in records if row["kind"] == RecordKind.OP for offset in _numbers(row["decided_queue_offsets"])}
     source, said = [], []
