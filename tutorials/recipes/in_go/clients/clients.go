@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apache/rocketmq-client-go/v2"
+	"github.com/apache/rocketmq-client-go/v2/admin"
 	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 	"github.com/apache/rocketmq-client-go/v2/producer"
@@ -39,8 +40,28 @@ func Send(sender rocketmq.TransactionProducer, message *primitive.Message) primi
 	return result.State
 }
 
+// waitForRoute waits until the name server knows the topic, at most ten seconds. Apache's broker reports a new topic a moment
+// after its first message. A consumer that starts before that fails for good, and ends the producer's connections, too.
+func waitForRoute(topic string) {
+	names, err := admin.NewAdmin(admin.WithResolver(primitive.NewPassthroughResolver(namesrvAddr)))
+	Check(err)
+	defer names.Close()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		_, err := names.FetchPublishMessageQueues(context.Background(), topic)
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			Check(fmt.Errorf("the name server does not know the topic %s: %w", topic, err))
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
 // Consume starts a consumer. If handle returns an error, the broker delivers the message again later.
 func Consume(group, topic string, handle func(*primitive.MessageExt) error) {
+	waitForRoute(topic)
 	started, err := rocketmq.NewPushConsumer(consumer.WithGroupName(group), consumer.WithNameServer(namesrvAddr),
 		consumer.WithConsumeFromWhere(consumer.ConsumeFromFirstOffset))
 	Check(err)
