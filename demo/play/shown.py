@@ -28,7 +28,7 @@ Json = dict[str, Any]
 MARKS: Final = 6
 """The number of colours that distinguish neighbouring fields of a record."""
 _BROKER: Final = "broker"
-_ASKED: Final = ", as the test asked for"
+_ASKED: Final = " (requested by the test)"
 _GROUPS: Final = {PRODUCER_GROUP: ORDER_SERVICE, CONSUMER: CREDIT_SERVICE}
 """Maps the beginning of an event's text, which is the name of a group, to the service of this group."""
 _KINDS: Final = {topics.HALF_TOPIC: "half", topics.OP_HALF_TOPIC: "op"}

@@ -170,14 +170,14 @@ class Interceptor:
         if header.from_transaction_check:
             self._asked_outside.pop((connection.peer, keys[0]), None)
         source = (
-            f"the answer of {header.producer_group} to a check-back" if header.from_transaction_check else header.producer_group
+            f"the response of {header.producer_group} to a check-back" if header.from_transaction_check else header.producer_group
         )
         if decision is None:
             why = f"; {printable(request.remark)}" if request.remark else ""
             self._journal.note(EventKind.DECISION, f"{source}: UNKNOWN, no decision{why}", keys)
         elif self._faults.decisions_to_lose > 0:
             self._faults.decisions_to_lose -= 1
-            self._journal.note(EventKind.FAULT, f"{source}: {decision} was lost on its way, as the test asked for", keys)
+            self._journal.note(EventKind.FAULT, f"{source}: {decision} was lost (requested by the test)", keys)
             return False
         else:
             self._journal.note(EventKind.DECISION, f"{source}: {decision}", keys)
@@ -201,10 +201,10 @@ class Interceptor:
         code = self._faults.take_code(is_stored=True)
         if code is not None and not request.is_oneway:
             self._answers_to_change[connection.peer, request.opaque] = code
-            self._journal.note(EventKind.FAULT, f"{what}: stored, but answered with {code.name}, as the test asked for", keys)
+            self._journal.note(EventKind.FAULT, f"{what}: stored, but the response was {code.name} (requested by the test)", keys)
         if not request.is_oneway and self._faults.takes_answer(keys):
             self._answers_to_lose.add((connection.peer, request.opaque))
-            self._journal.note(EventKind.FAULT, f"{what}: the answer was lost on its way, as the test asked for", keys)
+            self._journal.note(EventKind.FAULT, f"{what}: the response was lost (requested by the test)", keys)
         if not is_half or self._faults.like_apache is None:
             return request
         kept = self._faults.like_apache.on_half_message(header.producer_group, unique_key, encoded)
@@ -214,9 +214,9 @@ class Interceptor:
         code = self._faults.take_code(is_stored=False)
         if code is None:
             return False
-        self._journal.note(EventKind.REFUSED, f"{what}: refused with {code.name}, as the test asked for", keys)
+        self._journal.note(EventKind.REFUSED, f"{what}: refused with {code.name} (requested by the test)", keys)
         if not request.is_oneway:
-            connection.send(encode_response(request, code, remark="refused, as the test asked for"))
+            connection.send(encode_response(request, code, remark="refused (requested by the test)"))
         return True
 
     def _note_pull(self, connection: Connection, request: RemotingCommand) -> None:
@@ -318,7 +318,7 @@ class Interceptor:
             return False
         if self._faults.are_checks_held:
             self._held.append((transport, frame))
-            self._journal.note(EventKind.FAULT, f"check-back to {peer}: held, as the test asked for", (key,))
+            self._journal.note(EventKind.FAULT, f"check-back to {peer}: held (requested by the test)", (key,))
             return False
         if peer in self._peers_outside:
             self._asked_outside[peer, key] = time.monotonic() + ANSWERS_WITHIN_S

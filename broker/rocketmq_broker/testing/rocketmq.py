@@ -284,7 +284,7 @@ class RocketMQ(Queries):
     def cut_connections(self) -> None:
         """Aborts all connections to name server and broker. Clients connect again."""
         count = self._network.cut()
-        self.journal.note(EventKind.FAULT, f"{count} connections are cut, as the test asked for")
+        self.journal.note(EventKind.FAULT, f"{count} connections are cut (requested by the test)")
 
     def refuse_sends(self, code: ResponseCode = ResponseCode.SYSTEM_BUSY, *, times: int | None = None) -> None:
         """Refuses messages and half messages with the response code `code`.
@@ -307,7 +307,7 @@ class RocketMQ(Queries):
     def fill_disk(self) -> None:
         """Fills the broker's disk until `free_disk` is called."""
         self._disk.is_full = True
-        self.journal.note(EventKind.FAULT, "the broker's disk is full, as the test asked for")
+        self.journal.note(EventKind.FAULT, "the broker's disk is full (requested by the test)")
 
     def free_disk(self) -> None:
         """Frees the broker's disk. The broker accepts messages again within ten seconds."""
@@ -362,7 +362,7 @@ class RocketMQ(Queries):
             self.faults.like_apache.broker_stopped(is_killed=True)
         await self._in_its_context(broker.stop())
         self._disk = Disk(self._files)
-        self.journal.note(EventKind.FAULT, f"the broker {'loses power' if power else 'is killed'}, as the test asked for")
+        self.journal.note(EventKind.FAULT, f"the broker {'loses power' if power else 'is killed'} (requested by the test)")
 
     async def restart(self) -> None:
         """Starts the broker again on the same ports and disk. If the broker is running, stops it first."""

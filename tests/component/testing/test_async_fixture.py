@@ -99,7 +99,7 @@ async def test_a_listener_that_raises_says_so_in_the_story_and_in_the_brokers_re
     story = rocketmq.story()
     why = "UNKNOWN, no decision; the listener raised ValueError: no total"
     assert f"  p: {why}" in story
-    assert f"the answer of p to a check-back: {why}" in story
+    assert f"the response of p to a check-back: {why}" in story
     assert sent.local_transaction_state is UNKNOWN
 
 
