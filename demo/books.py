@@ -96,7 +96,7 @@ def database(name: str, url: str) -> Engine:
         raise DemoError(f"invalid URL for the {name}: {error}") from None
     # A PgBouncer in transaction pooling mode does not support prepared statements.
     unprepared = {"prepare_threshold": None} if parsed.drivername == POSTGRESQL else {}
-    return sqlalchemy.create_engine(parsed, hide_parameters=True, connect_args=unprepared)
+    return sqlalchemy.create_engine(parsed, hide_parameters=True, connect_args=unprepared, pool_pre_ping=True)
 
 
 def rows_of(engine: Engine, query: str, **values: str) -> Sequence[Row[Any]]:

@@ -2,16 +2,17 @@
 
 A witness is the state of the sender's database when it sent the half message. Each process has a row in `epochs`, its epoch. A
 witness contains the id of the epoch, the number last written into it (a time, at most 1 s old), and the newest transaction that
-the process has committed. An older copy of the database lacks at least one of these three. See docs/decisions/0053.
+the process has committed. An older copy of the database lacks at least one of these three. When a process writes the number, it
+also checks the transactions that it has committed since: a promoted standby may lack less than a second. See docs/decisions/0053.
 """
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final
 
-from sqlalchemy import CursorResult, func, update
+from sqlalchemy import ColumnElement, CursorResult, func, update
 from sqlmodel import Session, col, select
 
 from order_service.adapters.tables import AdoptionRow, DatabaseIdentityRow, EpochRow, TransactionRow
@@ -46,12 +47,15 @@ class OrderHistory:
         self._encoded_epoch = ""
         self._renewed_when_ms = 0
         self._committed = ""
+        self._since_renewal: list[str] = []
+        """The transactions that this process committed since it last wrote the epoch's number."""
         self._missing: Witness | None = None
         self._asked: set[str] = set()
 
     def note_local_commit(self, transaction_id: str) -> None:
         """Records a committed transaction, which the witnesses of later half messages contain."""
         self._committed = transaction_id
+        self._since_renewal.append(transaction_id)
 
     def witness(self) -> str:
         """Returns the witness for the next half message, encoded. Queries the database at most once a second.
@@ -165,20 +169,28 @@ class OrderHistory:
     def _written(self, known: Witness | None) -> Witness:
         now_ms = self._now_ms()
         number = now_ms if known is None else max(now_ms, known.renewed_at_ms + 1)
+        committed, lost = list(self._since_renewal), list[str]()
         with self._sessions.writing() as session:
-            if known is not None and _renew(session, known, number):
+            if known is not None and _renew(session, known, number, committed):
                 epoch = replace(known, renewed_at_ms=number)
             else:
+                lost = _lacking(session, committed)
                 database_id = session.exec(select(DatabaseIdentityRow.database_id)).one()
                 epoch = Witness(database_id, self._new_uuid().hex, number)
                 session.add(EpochRow(epoch_id=epoch.epoch_id, started_at_ms=now_ms, renewed_at_ms=number))
+        del self._since_renewal[: len(committed)]
         if known is not None and known.epoch_id != epoch.epoch_id:
             # The database was replaced with another one, or with an older copy.
-            self._committed, self._missing = "", known
-            logger.error(
-                "the order database was replaced, perhaps by an older copy: it lacks the row that this process wrote at %s",
-                known.renewed_at_ms,
-            )
+            self._committed, self._missing = "", replace(known, transaction_id=lost[0] if lost else "")
+            if lost:
+                logger.error(
+                    "the order database was replaced by an older copy: it lacks at least %d recent transactions", len(lost)
+                )
+            else:
+                logger.error(
+                    "the order database was replaced, perhaps by an older copy: it lacks the row that this process wrote at %s",
+                    known.renewed_at_ms,
+                )
         self._renewed_when_ms = now_ms
         return epoch
 
@@ -199,21 +211,33 @@ class OrderHistory:
 
     def _lacks(self, session: Session, witness: Witness) -> bool:
         number = session.exec(select(EpochRow.renewed_at_ms).where(col(EpochRow.epoch_id) == witness.epoch_id)).first()
-        if number is not None and number >= witness.renewed_at_ms and _has(session, witness.transaction_id):
+        if number is not None and number >= witness.renewed_at_ms and not _lacking(session, [witness.transaction_id]):
             return False
         adopted_at_ms = session.exec(select(func.max(AdoptionRow.adopted_at_ms))).one()
         return adopted_at_ms is None or witness.renewed_at_ms > adopted_at_ms
 
 
-def _renew(session: Session, known: Witness, number: int) -> bool:
-    """Writes the number if the database's epoch is not older than `known`. Returns True if the number was written."""
-    is_it = col(EpochRow.epoch_id) == known.epoch_id, col(EpochRow.renewed_at_ms) >= known.renewed_at_ms
-    done = session.execute(update(EpochRow).where(*is_it).values(renewed_at_ms=number))
+def _renew(session: Session, known: Witness, number: int, committed: Collection[str]) -> bool:
+    """Writes the number if the database's epoch is not older than `known`, and it has the transactions that were committed since.
+
+    Returns True if the number was written.
+    """
+    conditions = [col(EpochRow.epoch_id) == known.epoch_id, col(EpochRow.renewed_at_ms) >= known.renewed_at_ms]
+    if committed:
+        stored = select(func.count()).select_from(TransactionRow).where(*_is_stored(committed)).scalar_subquery()
+        conditions.append(stored == len(set(committed)))
+    done = session.execute(update(EpochRow).where(*conditions).values(renewed_at_ms=number))
     return isinstance(done, CursorResult) and done.rowcount > 0
 
 
-def _has(session: Session, transaction_id: str) -> bool:
-    if not transaction_id:
-        return True
-    query = select(TransactionRow.transaction_id).where(col(TransactionRow.transaction_id) == transaction_id)
-    return session.exec(query).first() is not None
+def _is_stored(committed: Collection[str]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Returns the conditions for the rows of committed transactions. The marker of a check-back has no order."""
+    return col(TransactionRow.transaction_id).in_(committed), col(TransactionRow.order_id).is_not(None)
+
+
+def _lacking(session: Session, committed: Collection[str]) -> list[str]:
+    """Returns the transactions of which the database has no row, or only the marker of a check-back."""
+    if not any(committed):
+        return []
+    found = session.exec(select(TransactionRow.transaction_id).where(*_is_stored(committed))).all()
+    return sorted(set(committed).difference(found))

@@ -1,9 +1,10 @@
 """Stores a consumer group's positions in the database of its results. Detects a reset of the database to an older state.
 
 The position of a queue is an offset: the database contains the results of all messages before it. Positions are saved once a
-second, and a database may be copied in between. Each save therefore also checks that the database contains the latest results
-that the listener's threads have acknowledged. A standby or a backup has the commits of its primary in the same order: if it
-contains the latest result of each thread, it contains all earlier ones.
+second, and a database may be copied in between. Each save therefore also checks that the database contains all results that
+the listener's threads have acknowledged since the save before. The latest ones do not suffice: they may have been stored after
+the database went back. A standby or a backup has the commits of its primary in the same order: if it contains the results of
+one save, it contains those of earlier saves.
 
 A queue may have no position, because the tables are newer than the queue. `positions_origin` stores the time until which the
 results were complete when the tables were created, or no time for an empty database.
@@ -25,6 +26,8 @@ from service_runtime.database.sessions import Sessions
 
 K = TypeVar("K", bound=Hashable)
 _RESULTS_AT_ONCE: Final = 500
+_MAX_RESULTS: Final = 100_000
+"""The maximum number of results that are remembered while positions cannot be saved. The oldest ones are forgotten first."""
 
 logger = logging.getLogger(__name__)
 
@@ -79,8 +82,11 @@ class Positions(Generic[K]):
         self._saved: dict[MessageQueue, int] = {}
         self._beginning_again: set[MessageQueue] = set()
         self._is_doubted = False
-        self._latest: dict[int, frozenset[K]] = {}
-        """The latest results of each thread of the listener."""
+        self._turn = threading.Lock()
+        self._unsaved: list[K] = []
+        """The results that were acknowledged since the last save, in this order."""
+        self._found: list[K] = []
+        """The newest results that the last save with any has found. They may be newer than all positions."""
         self._database = f"the {service} database"
         self._to_do = to_do
         self._setbacks: dict[MessageQueue, Setback] = {}
@@ -89,8 +95,9 @@ class Positions(Generic[K]):
 
     def acknowledging(self, results: Collection[K]) -> None:
         """Records results that are durable, before the calling thread acknowledges their messages."""
-        if results:
-            self._latest[threading.get_ident()] = frozenset(results)
+        with self._turn:
+            self._unsaved += results
+            del self._unsaved[:-_MAX_RESULTS]
 
     def forget(self, queue: MessageQueue) -> None:
         """Forgets the saved position of a queue."""
@@ -98,7 +105,8 @@ class Positions(Generic[K]):
 
     def forget_results(self) -> None:
         """Forgets the acknowledged results, because the database lacks them. It must contain results acknowledged later."""
-        self._latest.clear()
+        with self._turn:
+            self._unsaved, self._found = [], []
         self._is_doubted = True
 
     def begin_again(self, queue: MessageQueue) -> None:
@@ -124,12 +132,12 @@ class Positions(Generic[K]):
         If the database lacks positions or results that it had before, saves nothing and returns the positions in the database.
         The messages before `offsets` must have been acknowledged before this call. Raises DatabaseFailure.
         """
-        latest: frozenset[K] = frozenset().union(*list(self._latest.values()))
+        unsaved, results = self._unchecked()
         is_new = any(self._saved.get(queue) != offset for queue, offset in offsets.items())
         with self._sessions.writing() if is_new else self._sessions.reading() as session:
             stored = self._stored(session)
             has_positions = all(stored.get(queue, -1) >= self._saved.get(queue, -1) for queue in offsets)
-            if not has_positions or not self._has_results(session, list(latest)):
+            if not has_positions or not self._has_results(session, results):
                 self._require_one_database(has_positions=has_positions)
                 return {queue: stored.get(queue) for queue in offsets}
             # A position only increases, unless its queue starts again.
@@ -138,7 +146,11 @@ class Positions(Generic[K]):
             self._write(session, {queue: offset for queue, offset in wanted.items() if stored.get(queue) != offset})
         self._beginning_again -= wanted.keys()
         self._saved |= wanted
-        self._is_doubted = self._is_doubted and not latest
+        if unsaved:
+            self._found = unsaved[-_RESULTS_AT_ONCE:]
+            with self._turn:
+                del self._unsaved[: len(unsaved)]
+            self._is_doubted = False
         return {}
 
     def went_back(self, setbacks: Sequence[Setback]) -> None:
@@ -169,6 +181,11 @@ class Positions(Generic[K]):
             f"{self._database} {what} it lacked {lacked} messages of {len(setbacks)} queues; {again}{lost}. {self._to_do}."
             " This line disappears when the service restarts. See docs/services.md, A database that goes back"
         ]
+
+    def _unchecked(self) -> tuple[list[K], list[K]]:
+        """Returns the results since the last save, and all that the next save must find."""
+        with self._turn:
+            return list(self._unsaved), list({*self._unsaved, *self._found})
 
     def _has_results(self, session: Session, results: Sequence[K]) -> bool:
         parts = (results[begin : begin + _RESULTS_AT_ONCE] for begin in range(0, len(results), _RESULTS_AT_ONCE))

@@ -289,6 +289,26 @@ def test_a_database_that_is_put_back_beneath_a_process_is_noticed_at_the_next_or
     assert original.settle("transaction-2", "order-2", witness=witness_of(original)) is ROLLED_BACK
 
 
+@pytest.mark.parametrize("is_rolled_back", [False, True])
+def test_a_promoted_standby_that_lacks_less_than_a_second_is_noticed_although_it_took_an_order(
+    original: SqlOrderStore, engine: Engine, clock: Clock, is_rolled_back: bool
+) -> None:
+    first = witness_of(original)
+    original.store_order(an_order(), "transaction-1")
+    with engine.begin() as connection:
+        for table in ("transactions", "order_items", "orders"):
+            connection.execute(text(f"DELETE FROM {table}"))
+    if is_rolled_back:
+        assert original.settle("transaction-1", "order-1", witness=first) is ROLLED_BACK
+    original.store_order(an_order("order-2"), "transaction-2")
+    clock.pass_ms(MAX_AGE_MS)
+    with pytest.raises(HistoryDoubted, match="old copy"):
+        witness_of(original)
+    original.history.adopt("the standby is the truth now")
+    assert witness_of(original).transaction_id == ""
+    assert original.history.why_unready() is None
+
+
 def test_orders_of_one_second_share_what_was_written(original: SqlOrderStore, engine: Engine, clock: Clock) -> None:
     first = witness_of(original)
     clock.pass_ms(MAX_AGE_MS - 1)

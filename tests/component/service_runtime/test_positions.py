@@ -86,6 +86,27 @@ def test_a_database_that_lost_only_what_came_after_the_last_position_went_back(e
     assert positions.save({QUEUE: 2}) == {QUEUE: 1}
 
 
+def test_results_that_came_after_the_loss_do_not_hide_it(engine: Engine, positions: Positions[str]) -> None:
+    """A lagging standby is promoted and takes further results before the next save."""
+    write(engine, "first")
+    positions.acknowledging(["first"])
+    positions.save({QUEUE: 1})
+    positions.acknowledging(["lost"])
+    write(engine, "third")
+    positions.acknowledging(["third"])
+    assert positions.save({QUEUE: 3}) == {QUEUE: 1}
+
+
+def test_results_that_a_save_found_and_no_position_covers_are_missed_later(engine: Engine, positions: Positions[str]) -> None:
+    positions.save({QUEUE: 1})
+    write(engine, "second")
+    positions.acknowledging(["second"])  # the first message of the queue is not acknowledged yet
+    assert positions.save({QUEUE: 1}) == {}
+    goes_back(engine, positions={QUEUE: 1}, results=["third"])
+    positions.acknowledging(["third"])
+    assert positions.save({QUEUE: 3}) == {QUEUE: 1}
+
+
 def test_after_the_messages_came_again_all_is_well(engine: Engine, positions: Positions[str]) -> None:
     write(engine, "first")
     positions.acknowledging(["first"])

@@ -30,41 +30,60 @@ def binaries() -> Path | None:
 class PostgresServer:
     """A PostgreSQL server with a user `shop`. Tests can stop and freeze it."""
 
-    def __init__(self, programs: Path, directory: Path) -> None:
-        """Creates the database cluster in the directory. `start` starts the server."""
+    def __init__(self, programs: Path, directory: Path, primary: "PostgresServer | None" = None) -> None:
+        """Creates a new database cluster in the directory, or a standby of `primary`. `start` starts the server."""
         self._user = "postgres" if os.geteuid() == 0 else None
         self._data = directory / "data"
-        self._data.mkdir()
+        self._data.mkdir(mode=0o700)
         password_file = directory / "password"
         password_file.write_text(PASSWORD)
         for path in (directory, self._data, password_file):
             if self._user is not None:
                 shutil.chown(path, self._user)
-        (self._port,) = free_ports(1)
+        (self.port,) = free_ports(1)
         self._control = [str(programs / "pg_ctl"), "-D", str(self._data), "-w", "-t", str(SECONDS)]
-        initialise = [
-            "-D",
-            str(self._data),
-            "-U",
-            "shop",
-            "-A",
-            "scram-sha-256",
-            "--pwfile",
-            str(password_file),
-            "--no-sync",
-            "--encoding=UTF8",
-        ]
-        self._run([str(programs / "initdb"), *initialise])
+        if primary is None:
+            initialise = ["-U", "shop", "-A", "scram-sha-256", "--pwfile", str(password_file), "--encoding=UTF8"]
+            self._run([str(programs / "initdb"), *initialise, "-D", str(self._data), "--no-sync"])
+        else:
+            source = f"{primary.url.replace('+psycopg', '')}/postgres"
+            copy = ["--checkpoint=fast", "--write-recovery-conf", "--no-sync"]
+            self._run([str(programs / "pg_basebackup"), "-d", source, "-D", str(self._data), *copy])
 
     @property
     def url(self) -> str:
         """The beginning of the server's database URLs: postgresql+psycopg://shop:...@127.0.0.1:port."""
-        return f"postgresql+psycopg://shop:{PASSWORD_IN_URL}@127.0.0.1:{self._port}"
+        return f"postgresql+psycopg://shop:{PASSWORD_IN_URL}@127.0.0.1:{self.port}"
 
-    def start(self) -> None:
-        """Starts the server. Returns once the server accepts connections."""
-        options = f"-p {self._port} -k {self._data} -c listen_addresses=127.0.0.1 -c fsync=off"
-        self._run([*self._control, "-l", str(self._data / "log"), "-o", options, "start"])
+    def start(self, options: str = "") -> None:
+        """Starts the server, with these options of `postgres`. Returns once the server accepts connections."""
+        own = f"-p {self.port} -k {self._data} -c listen_addresses=127.0.0.1 -c fsync=off {options}"
+        self._run([*self._control, "-l", str(self._data / "log"), "-o", own, "start"])
+
+    def kill(self) -> None:
+        """Kills all processes of the server with SIGKILL."""
+        server = psutil.Process(self._server_pid())
+        server.suspend()  # it has no new children, and does not clean up after the others
+        for process in (*server.children(), server):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        wait_until(lambda: _is_dead(server))
+        (self._data / "postmaster.pid").unlink()
+
+    def promote(self) -> None:
+        """Makes the standby a primary. Returns once it accepts writes."""
+        self._run([*self._control, "promote"])
+
+    @property
+    def has_standby(self) -> bool:
+        """True if a standby receives the log."""
+        return bool(self._log_senders())
+
+    def hold_log(self) -> None:
+        """Suspends what sends the log to the standby, which receives nothing further."""
+        for sender in self._log_senders():
+            sender.suspend()
+            wait_until(lambda sender=sender: _is_frozen(sender))
 
     def stop(self) -> None:
         """Stops the server at once and breaks all connections. Later connections are refused."""
@@ -92,6 +111,10 @@ class PostgresServer:
                 process.resume()
         wait_until(lambda: not _is_frozen(server))
 
+    def _log_senders(self) -> list[psutil.Process]:
+        children = psutil.Process(self._server_pid()).children()
+        return [child for child in children if "walsender" in "".join(child.cmdline())]
+
     def _server_pid(self) -> int:
         return int((self._data / "postmaster.pid").read_text().split()[0])
 
@@ -117,16 +140,23 @@ def _is_frozen(process: psutil.Process) -> bool:
     return True  # it answers nobody
 
 
+def _is_dead(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.status() == psutil.STATUS_ZOMBIE
+    return True
+
+
 @contextmanager
-def running_postgres(programs: Path) -> Iterator[PostgresServer]:
-    """Yields a running server, and stops and removes it after the block."""
+def running_postgres(programs: Path, primary: PostgresServer | None = None, options: str = "") -> Iterator[PostgresServer]:
+    """Yields a running server, or a standby of `primary`. Stops and removes it after the block."""
     # Not below pytest's directory, which only its owner may enter: PostgreSQL does not run as root.
     with TemporaryDirectory(prefix="postgres-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as directory:
-        server = PostgresServer(programs, Path(directory))
-        server.start()
+        server = PostgresServer(programs, Path(directory), primary)
+        server.start(options)
         try:
             yield server
         finally:
-            with suppress(FileNotFoundError, psutil.NoSuchProcess, subprocess.CalledProcessError):  # it may be stopped already
+            # It may be stopped already, or killed.
+            with suppress(FileNotFoundError, psutil.NoSuchProcess, subprocess.CalledProcessError):
                 server.thaw()
                 server.stop()
