@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import httpx
@@ -60,25 +61,19 @@ class Played(Protocol):
         """Records a step with the current time."""
 
 
+@dataclass(frozen=True, slots=True)
 class ScenarioContext:
-    """The actions that a scenario can take in one run. Methods raise DemoError after a timeout, or when `make up` is stopped."""
+    """The actions that a scenario can take in one run. Methods raise DemoError after a timeout, or when `make up` is stopped.
 
-    def __init__(
-        self,
-        run: Played,
-        system: System,
-        keeper: Keeper,
-        ledgers: Ledgers,
-        failpoints: FailpointFolder,
-        leaving: threading.Event,
-    ) -> None:
-        """Creates the actions for `run`. The event `leaving` is set when `make up` is stopped."""
-        self.run = run
-        self.system = system
-        self._keeper = keeper
-        self._ledgers = ledgers
-        self._failpoints = failpoints
-        self._leaving = leaving
+    The event `leaving` is set when `make up` is stopped.
+    """
+
+    run: Played
+    system: System
+    keeper: Keeper
+    ledgers: Ledgers
+    failpoints: FailpointFolder
+    leaving: threading.Event
 
     def note(self, what: str, arrow: Arrow | None = None) -> None:
         """Records a step. A step with an arrow is drawn in the sequence diagram."""
@@ -86,12 +81,12 @@ class ScenarioContext:
 
     def arm(self, failpoint: str) -> None:
         """Arms a failpoint for this run's customer."""
-        self._failpoints.arm(failpoint, self.run.customer)
+        self.failpoints.arm(failpoint, self.run.customer)
         self.note(f"failpoint {failpoint} is armed for {self.run.customer}")
 
     def disarm(self) -> None:
         """Disarms all failpoints of this run's customer."""
-        self._failpoints.disarm_all(self.run.customer)
+        self.failpoints.disarm_all(self.run.customer)
 
     def order(self, *, article: str = "book", price_cents: int = 2_599, payment: str = "now") -> int | None:
         """Sends one request for an order. Returns the HTTP status, or None if there was no response."""
@@ -113,7 +108,7 @@ class ScenarioContext:
 
     def pay(self) -> None:
         """Pays for the run's order."""
-        found = self._ledgers.order_of(self.run.customer)
+        found = self.ledgers.order_of(self.run.customer)
         if found is None:
             raise DemoError("the customer has no order to pay for")
         self._ask("POST", f"{self.system.order_url}/orders/{found[0]}/payment", {})
@@ -124,12 +119,12 @@ class ScenarioContext:
 
     def order_state(self) -> str | None:
         """Returns the state of the run's order, or None if the run has no order."""
-        found = self._ledgers.order_of(self.run.customer)
+        found = self.ledgers.order_of(self.run.customer)
         return found[1] if found is not None else None
 
     def entries(self) -> int:
         """Returns the number of the customer's credits and reversals."""
-        return self._ledgers.credits_of(self.run.customer)
+        return self.ledgers.credits_of(self.run.customer)
 
     def check_backs(self) -> int:
         """Returns the number of check-backs of the run's transaction."""
@@ -138,7 +133,7 @@ class ScenarioContext:
     def kill(self, process: Process) -> None:
         """Kills the process with SIGKILL. The keeper restarts it."""
         self.note(f"SIGKILL to the {process.name} ({process.pid}); it is started again", _at(process.name, "killed by kill -9"))
-        self._keeper.kill(process)
+        self.keeper.kill(process)
 
     @contextmanager
     def check_backs_limited(self, max_checks: int) -> Iterator[None]:
@@ -164,7 +159,7 @@ class ScenarioContext:
 
     def _start_broker_again(self, note: str, label: str, settings: Mapping[str, str]) -> None:
         self.system.configure_broker(settings)
-        self._keeper.kill(self.system.broker)
+        self.keeper.kill(self.system.broker)
         self.note(note, _at(BROKER, label))
         self.wait_until(lambda: self.is_ready(self.system.broker), "the broker runs again")
         self.wait_until(lambda: self.system.order_service.is_ready, "the order service is connected to it again")
@@ -192,7 +187,7 @@ class ScenarioContext:
     def kept_down(self, process: Process) -> Iterator[None]:
         """Kills the process with SIGKILL, and does not restart it until the end of the block."""
         self.note(f"SIGKILL to the {process.name} ({process.pid}); it stays down for now", _at(process.name, "killed by kill -9"))
-        with self._keeper.kept_down(process):
+        with self.keeper.kept_down(process):
             yield
         self.note(f"the {process.name} is started again", _at(process.name, "started again"))
 
@@ -205,7 +200,7 @@ class ScenarioContext:
 
     def is_in_inbox(self) -> bool:
         """Returns True if the run's message waits in the inbox of the credit database."""
-        return bool(self._ledgers.inbox_events(self.run.transaction_id or ""))
+        return bool(self.ledgers.inbox_events(self.run.transaction_id or ""))
 
     def keys_in_redis(self) -> int:
         """Returns the number of keys in Redis. The queue of waiting tasks counts as one key."""
@@ -227,11 +222,11 @@ class ScenarioContext:
 
     def deaths(self, process: Process) -> int:
         """Returns the number of times that the process has exited."""
-        return len(self._keeper.deaths_ms[process.name])
+        return len(self.keeper.deaths_ms[process.name])
 
     def is_ready(self, process: Process) -> bool:
         """Returns True if the process is ready."""
-        return self._keeper.is_ready(process)
+        return self.keeper.is_ready(process)
 
     def wait_until(
         self, is_so: Callable[[], bool], what: str, arrow: Arrow | None = None, *, timeout_s: float = PATIENCE_S
@@ -246,11 +241,11 @@ class ScenarioContext:
 
     def wait_for_credit(self) -> None:
         """Waits until the order is credited."""
-        self.wait_until(lambda: self._ledgers.credits_of(self.run.customer) > 0, "the credit is there")
+        self.wait_until(lambda: self.ledgers.credits_of(self.run.customer) > 0, "the credit is there")
 
     def pause(self, seconds: float) -> None:
         """Waits for `seconds`. Raises Interrupted if `make up` is stopped during the wait."""
-        if self._leaving.wait(seconds):
+        if self.leaving.wait(seconds):
             raise Interrupted("`make up` was stopped")
 
     def is_decided(self) -> bool:

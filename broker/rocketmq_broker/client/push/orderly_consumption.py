@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
 from rocketmq_broker.client.instance.unreadable import UnreadableMessage
@@ -28,37 +29,29 @@ _LOCK_IS_MISSING_S = 1.0
 _NO_THREAD_LEFT_S = 5.0
 
 
+@dataclass(slots=True, eq=False)
 class OrderlyConsumption:
-    """Consumes each queue in order. A failed batch is redelivered before later messages, up to `max_reconsume_times`."""
+    """Consumes each queue in order. A failed batch is redelivered before later messages, up to `max_reconsume_times`.
 
-    def __init__(
-        self,
-        listener: MessageListener,
-        threads: ListenerRunner,
-        on_progress: Callable[[ProcessQueue], None],
-        message_return: MessageReturn | None,
-        locks: OwnQueueLocks | None,
-        *,
-        batch_size: int,
-        max_reconsume_times: int | None,
-        statistics: ConsumerStatistics,
-    ) -> None:
-        """`locks` and `message_return` are None for broadcasting. `max_reconsume_times` is None for no limit."""
-        self._listener = listener
-        self._threads = threads
-        self._on_progress = on_progress
-        self._message_return = message_return
-        self._locks = locks
-        self._batch_size = batch_size
-        self._statistics = statistics
-        self._max_reconsume_times = max_reconsume_times
-        self._queues: dict[ProcessQueue, OrderlyQueue] = {}
-        self._tasks = Tasks()
-        self._is_stopped = False
+    `locks` and `message_return` are None for broadcasting. `max_reconsume_times` is None for no limit.
+    """
+
+    listener: MessageListener
+    threads: ListenerRunner
+    on_progress: Callable[[ProcessQueue], None]
+    message_return: MessageReturn | None
+    locks: OwnQueueLocks | None
+    _: KW_ONLY
+    batch_size: int
+    max_reconsume_times: int | None
+    statistics: ConsumerStatistics
+    _queues: dict[ProcessQueue, OrderlyQueue] = field(default_factory=dict, init=False)
+    _tasks: Tasks = field(default_factory=Tasks, init=False)
+    _is_stopped: bool = field(default=False, init=False)
 
     async def may_begin(self, queue: MessageQueue) -> bool:
         """Tries to lock the queue at the broker. Returns True if this client holds the lock."""
-        return self._locks is None or await self._locks.acquire(queue)
+        return self.locks is None or await self.locks.acquire(queue)
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
         """Adds the messages after the waiting ones, and calls the listener if it is idle."""
@@ -74,28 +67,28 @@ class OrderlyConsumption:
 
     async def release(self, process_queue: ProcessQueue) -> None:
         """Releases the lock."""
-        if self._locks is not None:
-            await self._locks.release([process_queue.queue])
+        if self.locks is not None:
+            await self.locks.release([process_queue.queue])
 
     async def stop(self, timeout_s: float) -> None:
         """Waits for running listeners. The caller releases the locks after it has stored the offsets."""
         self._is_stopped = True
-        await self._threads.stop(timeout_s)
+        await self.threads.stop(timeout_s)
         await self._tasks.stop()
 
     def _next_batch(self, process_queue: ProcessQueue, queue: OrderlyQueue) -> None:
         if process_queue.is_dropped or self._is_stopped:
             return
-        if self._locks is not None and not self._locks.holds(process_queue.queue):
+        if self.locks is not None and not self.locks.holds(process_queue.queue):
             if not queue.is_busy:
                 queue.is_busy = True
                 self._tasks.start("client-queue-lock-missing", self._resume_after(process_queue, queue, _LOCK_IS_MISSING_S))
             return
-        batch = queue.take(self._batch_size)
+        batch = queue.take(self.batch_size)
         if batch:
             context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
-            call = ListenerCall(self._listener, process_queue, batch, context, is_orderly=True)
-            self._threads.submit(call.run, partial(self._answered, call, queue))
+            call = ListenerCall(self.listener, process_queue, batch, context, is_orderly=True)
+            self.threads.submit(call.run, partial(self._answered, call, queue))
 
     def _answered(
         self, call: ListenerCall, queue: OrderlyQueue, status: ConsumeStatus | None, error: BaseException | None
@@ -107,7 +100,7 @@ class OrderlyConsumption:
         elif not call.is_abandoned(error):
             _, postponed = call.sort_out(status, error)
             consumed, repeated = split_at_first_postponed(call.messages, postponed)
-            self._statistics.consumed(call.process_queue.queue.topic, len(consumed), len(repeated), call.took_s)
+            self.statistics.consumed(call.process_queue.queue.topic, len(consumed), len(repeated), call.took_s)
             self._acknowledge(call.process_queue, consumed)
             if repeated and not call.process_queue.is_dropped:
                 self._tasks.start(f"client-suspended-{call.process_queue.queue.queue_id}", self._suspend(call, queue, repeated))
@@ -124,10 +117,10 @@ class OrderlyConsumption:
     async def _is_given_up(self, message: MessageExt) -> bool:
         """Moves the message to the dead-letter topic if no redelivery is left. Returns False if it must be delivered again."""
         if isinstance(message, UnreadableMessage):
-            return self._message_return is None or await self._message_return.to_dead_letters(message)
-        if self._max_reconsume_times is None or message.reconsume_times < self._max_reconsume_times:
+            return self.message_return is None or await self.message_return.to_dead_letters(message)
+        if self.max_reconsume_times is None or message.reconsume_times < self.max_reconsume_times:
             return False
-        return self._message_return is None or await self._message_return.to_dead_letters(message)
+        return self.message_return is None or await self.message_return.to_dead_letters(message)
 
     async def _resume_after(self, process_queue: ProcessQueue, queue: OrderlyQueue, pause_s: float) -> None:
         await asyncio.sleep(pause_s)
@@ -140,7 +133,7 @@ class OrderlyConsumption:
     def _acknowledge(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
         if messages:
             process_queue.acknowledge([message.queue_offset for message in messages])
-            self._on_progress(process_queue)
+            self.on_progress(process_queue)
 
 
 def _suspension_s(context: ConsumeContext) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 
 from rocketmq_broker.client.errors import ClientError
 from rocketmq_broker.client.instance.routes import Routes
@@ -23,33 +24,24 @@ RETRY_S = 1.0
 RETRY_IN_OUTAGES_S = 10.0
 
 
+@dataclass(frozen=True, slots=True)
 class Rebalance:
-    """Takes and releases queues so that this client consumes its share of the subscribed topics' queues."""
+    """Takes and releases queues so that this client consumes its share of the subscribed topics' queues.
 
-    def __init__(
-        self,
-        group: str,
-        client_id: str,
-        topics: Callable[[], Collection[str]],
-        routes: Routes,
-        requests: GroupRequests | None,
-        assignment: Assignment,
-        on_unknown_here: Callable[[], None],
-        random: Chance,
-    ) -> None:
-        """`requests` is None for broadcasting, in which case this client takes every queue.
+    `requests` is None for broadcasting, in which case this client takes every queue.
 
-        `on_unknown_here` is called when a broker does not list this client as a member. It must send a heartbeat.
-        """
-        self._group = group
-        self._client_id = client_id
-        self._topics = topics
-        self._routes = routes
-        self._requests = requests
-        self._assignment = assignment
-        self._on_unknown_here = on_unknown_here
-        self._random = random
-        self._wake = asyncio.Event()
+    `on_unknown_here` is called when a broker does not list this client as a member. It must send a heartbeat.
+    """
+
+    group: str
+    client_id: str
+    topics: Callable[[], Collection[str]]
+    routes: Routes
+    requests: GroupRequests | None
+    assignment: Assignment
+    on_unknown_here: Callable[[], None]
+    random: Chance
+    _wake: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def trigger(self) -> None:
         """Starts the next rebalance at once. Call it after routes or members have changed."""
@@ -73,7 +65,7 @@ class Rebalance:
 
     async def rebalance(self) -> bool:
         """Rebalances once. Returns False if another rebalance is needed soon, because this one was incomplete."""
-        wanted = self._topics()
+        wanted = self.topics()
         is_settled, members = True, dict[str, list[str]]()
         for topic in wanted:
             try:
@@ -81,31 +73,31 @@ class Rebalance:
             except (ClientError, ProtocolError) as error:
                 logger.debug("topic %s is not rebalanced: %s", topic, error)
                 is_settled = False
-        for queue in [queue for queue in self._assignment.process_queues if queue.topic not in wanted]:
-            self._assignment.give_up(queue)
+        for queue in [queue for queue in self.assignment.process_queues if queue.topic not in wanted]:
+            self.assignment.give_up(queue)
         return is_settled
 
     async def _rebalance_topic(self, topic: str, members: dict[str, list[str]]) -> bool:
         """Rebalances one topic. `members` caches the group's members by broker name."""
-        queues = self._routes.queues_to_subscribe(topic)
+        queues = self.routes.queues_to_subscribe(topic)
         if not queues:
             return True  # a change of the route triggers the next rebalance
         share = await self._share(queues, members)
         if share is None:
-            self._on_unknown_here()
+            self.on_unknown_here()
             return False
-        for queue in sorted(self._assignment.of_topic(topic) - share):
-            self._assignment.give_up(queue)
-        taken = [await self._assignment.take(queue) for queue in sorted(share)]
+        for queue in sorted(self.assignment.of_topic(topic) - share):
+            self.assignment.give_up(queue)
+        taken = [await self.assignment.take(queue) for queue in sorted(share)]
         return all(taken)
 
     async def _share(self, queues: list[MessageQueue], members: dict[str, list[str]]) -> set[MessageQueue] | None:
         """Returns this client's share of the queues; None if the broker does not list this client among the members."""
-        if self._requests is None:
+        if self.requests is None:
             return set(queues)
-        broker = self._random.choice(queues).broker_name
+        broker = self.random.choice(queues).broker_name
         if broker not in members:
-            members[broker] = await self._requests.consumer_ids(self._group, broker)
-        if self._client_id not in members[broker]:
+            members[broker] = await self.requests.consumer_ids(self.group, broker)
+        if self.client_id not in members[broker]:
             return None
-        return set(allocate_averagely(queues, members[broker], self._client_id))
+        return set(allocate_averagely(queues, members[broker], self.client_id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.message.configs import SubscriptionGroupConfig
@@ -16,25 +17,19 @@ _SEND_ATTEMPTS: Final = 3
 _FIRST_PAUSE_MS, _MAX_PAUSE_MS, _MULTIPLIER = 10, 1_000, 2.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsAnswers:
     """Creates the responses to clients' settings.
 
     Values for which the broker has no setting are the defaults of Apache's proxy 5.3.3.
+
+    `retry_delays_ms` are the delays before each redelivery of a failed message, in order.
     """
 
-    def __init__(
-        self,
-        *,
-        group_of: Callable[[str], SubscriptionGroupConfig | None],
-        is_fifo: Callable[[str], bool],
-        max_body_bytes: int,
-        retry_delays_ms: Sequence[int],
-    ) -> None:
-        """Stores the broker's settings. `retry_delays_ms` are the delays before each redelivery of a failed message, in order."""
-        self._group_of = group_of
-        self._is_fifo = is_fifo
-        self._max_body_bytes = max_body_bytes
-        self._retry_delays_ms = retry_delays_ms
+    group_of: Callable[[str], SubscriptionGroupConfig | None]
+    is_fifo: Callable[[str], bool]
+    max_body_bytes: int
+    retry_delays_ms: Sequence[int]
 
     def of(self, caller: Caller, asked: api.Settings) -> api.Settings:
         """Returns the client's settings with the broker's part filled in. Raises CallRefused for invalid endpoints."""
@@ -52,7 +47,7 @@ class SettingsAnswers:
 
     def _publishing(self, answer: api.Settings) -> None:
         answer.publishing.validate_message_type = True
-        answer.publishing.max_body_size = self._max_body_bytes
+        answer.publishing.max_body_size = self.max_body_bytes
         answer.backoff_policy.max_attempts = _SEND_ATTEMPTS
         backoff = answer.backoff_policy.exponential_backoff
         backoff.initial.FromMilliseconds(_FIRST_PAUSE_MS)
@@ -63,10 +58,10 @@ class SettingsAnswers:
         subscription = answer.subscription
         subscription.receive_batch_size = RECEIVE_BATCH_SIZE
         subscription.long_polling_timeout.FromMilliseconds(LONG_POLLING_MS)
-        subscription.fifo = any(self._is_fifo(entry.topic.name) for entry in subscription.subscriptions)
-        group = self._group_of(subscription.group.name) or SubscriptionGroupConfig(subscription.group.name)
+        subscription.fifo = any(self.is_fifo(entry.topic.name) for entry in subscription.subscriptions)
+        group = self.group_of(subscription.group.name) or SubscriptionGroupConfig(subscription.group.name)
         answer.backoff_policy.max_attempts = group.retry_max_times + 1
         pauses = answer.backoff_policy.customized_backoff
         del pauses.next[:]
-        for delay_ms in self._retry_delays_ms:
+        for delay_ms in self.retry_delays_ms:
             pauses.next.add().FromMilliseconds(delay_ms)

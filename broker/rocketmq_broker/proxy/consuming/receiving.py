@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from google.protobuf.duration_pb2 import Duration
@@ -53,23 +54,18 @@ MayConsume = Callable[[Caller, str, str], None]
 """A function that raises RequestRefused unless the caller's account may consume the topic in the group."""
 
 
+@dataclass(frozen=True, slots=True)
 class Receiving:
-    """Delivers messages and handles their acknowledgements. All queues of a topic are treated as one, as in Apache's proxy."""
+    """Delivers messages and handles their acknowledgements. All queues of a topic are treated as one, as in Apache's proxy.
 
-    def __init__(
-        self,
-        popping: Popping,
-        routes: TopicRoutes,
-        renewals: Renewals,
-        clock: Callable[[], int],
-        may_consume: MayConsume | None,
-    ) -> None:
-        """Creates a Receiving. `may_consume` is None if no accounts are needed."""
-        self._popping = popping
-        self._routes = routes
-        self._renewals = renewals
-        self._clock = clock
-        self._may_consume = may_consume
+    `may_consume` is None if no accounts are needed.
+    """
+
+    popping: Popping
+    routes: TopicRoutes
+    renewals: Renewals
+    clock: Callable[[], int]
+    may_consume: MayConsume | None
 
     async def receive(
         self, caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest, hold: Callable[[int], None]
@@ -92,11 +88,11 @@ class Receiving:
                 untaken.popleft()
                 hold(-len(message.record))
                 if request.auto_renew:
-                    self._renewals.add(session, request.group.name, message)
+                    self.renewals.add(session, request.group.name, message)
         finally:
             await self._show_again(request.group.name, untaken)
         answer = service.ReceiveMessageResponse()
-        answer.delivery_timestamp.FromMilliseconds(self._clock())
+        answer.delivery_timestamp.FromMilliseconds(self.clock())
         yield answer
 
     async def ack(self, caller: Caller, request: service.AckMessageRequest) -> service.AckMessageResponse:
@@ -117,8 +113,8 @@ class Receiving:
         group, topic = request.group.name, request.topic.name
         self._refuse(caller, topic, group)
         invisible_ms = _invisible_ms(request.invisible_duration, min_ms=0)
-        handle = self._renewals.take(group, request.receipt_handle)
-        renewed = await _of_popping(self._popping.change_invisible_time(group, topic, handle, invisible_ms))
+        handle = self.renewals.take(group, request.receipt_handle)
+        renewed = await _of_popping(self.popping.change_invisible_time(group, topic, handle, invisible_ms))
         return service.ChangeInvisibleDurationResponse(status=OK, receipt_handle=renewed)
 
     async def forward_to_dead_letters(
@@ -127,15 +123,15 @@ class Receiving:
         """Moves a message to the group's dead-letter queue. Raises CallRefused."""
         group, topic = request.group.name, request.topic.name
         self._refuse(caller, topic, group)
-        await _of_popping(self._popping.to_dead_letters(group, topic, self._renewals.take(group, request.receipt_handle)))
+        await _of_popping(self.popping.to_dead_letters(group, topic, self.renewals.take(group, request.receipt_handle)))
         return service.ForwardMessageToDeadLetterQueueResponse(status=OK)
 
     async def _pop(self, caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest) -> list[PoppedMessage]:
         group, topic = request.group.name, request.message_queue.topic.name
         self._refuse(caller, topic, group)
         poll_ms = _poll_ms(caller, session, request)
-        if not self._routes.is_there(topic):
-            self._routes.topic(topic)
+        if not self.routes.is_there(topic):
+            self.routes.topic(topic)
             await asyncio.sleep(min(poll_ms / 1000, _NO_TOPIC_YET_S))
             return []
         if len(request.attempt_id) > MAX_ATTEMPT_ID_LENGTH:
@@ -144,7 +140,7 @@ class Receiving:
         hidden_ms = INVISIBLE_MS if request.auto_renew else _invisible_ms(request.invisible_duration, min_ms=MIN_INVISIBLE_MS)
         expression, kind = expression_of(request.filter_expression)
         return await _of_popping(
-            self._popping.pop(
+            self.popping.pop(
                 group,
                 topic,
                 max_messages=min(max(request.batch_size, 1), RECEIVE_BATCH_SIZE),
@@ -152,7 +148,7 @@ class Receiving:
                 poll_ms=poll_ms,
                 expression=expression,
                 expression_type=kind,
-                fifo=self._routes.is_fifo(topic),
+                fifo=self.routes.is_fifo(topic),
                 attempt_id=request.attempt_id if request.HasField("attempt_id") else None,
                 owner=session,
             )
@@ -173,7 +169,7 @@ class Receiving:
     async def _ack(self, group: str, topic: str, entry: service.AckMessageEntry) -> service.AckMessageResultEntry:
         result = service.AckMessageResultEntry(status=OK, message_id=entry.message_id, receipt_handle=entry.receipt_handle)
         try:
-            await _of_popping(self._popping.ack(group, topic, self._renewals.take(group, entry.receipt_handle)))
+            await _of_popping(self.popping.ack(group, topic, self.renewals.take(group, entry.receipt_handle)))
         except CallRefused as refusal:
             result.status.CopyFrom(refusal.status)
         return result
@@ -181,16 +177,16 @@ class Receiving:
     async def _show_again(self, group: str, messages: Iterable[PoppedMessage]) -> None:
         for message in messages:
             with suppress(CallRefused):
-                await _of_popping(self._popping.change_invisible_time(group, message.topic, message.handle, 0))
+                await _of_popping(self.popping.change_invisible_time(group, message.topic, message.handle, 0))
 
     def _refuse(self, caller: Caller, topic: str, group: str) -> None:
         """Raises CallRefused for invalid names, and for an account without permission to consume."""
         refuse_topic(topic)
         refuse_consumer_group(group)
-        if self._may_consume is None:
+        if self.may_consume is None:
             return
         try:
-            self._may_consume(caller, topic, group)
+            self.may_consume(caller, topic, group)
         except RequestRefused as error:
             raise refused(error.code, error.remark) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -50,25 +51,16 @@ GROUPS_AT_ONCE: Final = 100
 """The number of groups of one heartbeat that are registered in one turn of the event loop."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientProcessor:
     """Registers producers and consumers in their groups when they send heartbeats."""
 
-    def __init__(
-        self,
-        *,
-        producer_groups: ProducerGroups,
-        consumer_groups: ConsumerGroups,
-        subscription_groups: SubscriptionGroupTable,
-        topic_table: TopicTable,
-        message_filters: MessageFilters,
-        clock: Callable[[], int],
-    ) -> None:
-        self._producers = producer_groups
-        self._consumers = consumer_groups
-        self._groups = subscription_groups
-        self._topics = topic_table
-        self._filters = message_filters
-        self._clock = clock
+    producer_groups: ProducerGroups
+    consumer_groups: ConsumerGroups
+    subscription_groups: SubscriptionGroupTable
+    topic_table: TopicTable
+    message_filters: MessageFilters
+    clock: Callable[[], int]
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -87,8 +79,8 @@ class ClientProcessor:
         """
         refuse_long_heartbeat(len(command.body))
         data = HeartbeatData.decode(command.body)
-        refuse_too_many_groups(connection, data, self._producers, self._consumers)
-        channel = ClientChannel(connection, data.client_id, command.language_code.name, command.version, self._clock())
+        refuse_too_many_groups(connection, data, self.producer_groups, self.consumer_groups)
+        channel = ClientChannel(connection, data.client_id, command.language_code.name, command.version, self.clock())
         steps = self._take(data, channel, command)
         return finish(steps) if len(data.consumer_data_set) + len(data.producer_data_set) <= GROUPS_AT_ONCE else steps
 
@@ -104,7 +96,7 @@ class ClientProcessor:
         for number, producer in enumerate(data.producer_data_set):
             try:
                 refuse_illegal_producer_group(producer.group_name)
-                self._producers.register(producer.group_name, channel)
+                self.producer_groups.register(producer.group_name, channel)
             except RequestRefused as refusal:
                 refusals.append(refusal)
             if number % GROUPS_AT_ONCE == 0:
@@ -112,26 +104,26 @@ class ClientProcessor:
         if refusals:
             raise refusals[0]
         # Apache's clients ignore the remark of a heartbeat's response; this project's client logs it.
-        found = (self._consumers.disagreement(consumer.group_name) for consumer in data.consumer_data_set)
+        found = (self.consumer_groups.disagreement(consumer.group_name) for consumer in data.consumer_data_set)
         return encode_response(command, ResponseCode.SUCCESS, remark="; ".join(islice(filter(None, found), MAX_REMARKS)) or None)
 
     def _take_consumer(self, consumer: ConsumerData, channel: ClientChannel) -> None:
         refuse_as_consumer(consumer.group_name)
-        settings = self._groups.find(consumer.group_name)
+        settings = self.subscription_groups.find(consumer.group_name)
         if settings is not None:
-            self._topics.retry_topic(consumer.group_name, settings.retry_queue_nums, unit_mode=consumer.unit_mode)
+            self.topic_table.retry_topic(consumer.group_name, settings.retry_queue_nums, unit_mode=consumer.unit_mode)
         notify = settings is None or settings.notify_consumer_ids_changed_enable
-        self._consumers.register(consumer, channel, notify=notify)
+        self.consumer_groups.register(consumer, channel, notify=notify)
 
     def unregister_client(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Removes a client from its groups."""
         header = command.decode_header(UnregisterClientRequestHeader)
         if header.producer_group:
-            self._producers.unregister(header.producer_group, connection)
+            self.producer_groups.unregister(header.producer_group, connection)
         if header.consumer_group:
-            settings = self._groups.find(header.consumer_group)
+            settings = self.subscription_groups.find(header.consumer_group)
             notify = settings is None or settings.notify_consumer_ids_changed_enable
-            self._consumers.unregister(header.consumer_group, connection, notify=notify)
+            self.consumer_groups.unregister(header.consumer_group, connection, notify=notify)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def check_client_config(self, connection: Connection, command: RemotingCommand) -> bytes:
@@ -139,7 +131,7 @@ class ClientProcessor:
 
         Consumers with an SQL92 filter send this request when they start.
         """
-        self._filters.check(CheckClientRequestBody.decode(command.body).subscription_data)
+        self.message_filters.check(CheckClientRequestBody.decode(command.body).subscription_data)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_consumer_list(self, connection: Connection, command: RemotingCommand) -> bytes:
@@ -148,7 +140,7 @@ class ClientProcessor:
         Each member uses this list to divide the queues, so that all members compute the same assignment.
         """
         header = command.decode_header(GetConsumerListByGroupRequestHeader)
-        group = self._consumers.find(header.consumer_group)
+        group = self.consumer_groups.find(header.consumer_group)
         if group is None:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {header.consumer_group}")
         body = GetConsumerListByGroupResponseBody(consumer_id_list=group.client_ids())
@@ -156,8 +148,8 @@ class ClientProcessor:
 
     def close_expired(self) -> None:
         """Closes the connections of clients that have stopped sending heartbeats. Call it every few seconds."""
-        now_ms = self._clock()
-        for connection in dict.fromkeys((*self._producers.expired(now_ms), *self._consumers.expired(now_ms))):
+        now_ms = self.clock()
+        for connection in dict.fromkeys((*self.producer_groups.expired(now_ms), *self.consumer_groups.expired(now_ms))):
             connection.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.message import MessageQueue
@@ -37,28 +38,19 @@ TO_THE_END: Final = -1
 QUEUES_AT_ONCE: Final = 50
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerCallProcessor:
     """Resets offsets, and forwards requests to consumers.
 
     Each forwarded request runs as a task, because the consumer's response arrives later.
     """
 
-    def __init__(
-        self,
-        *,
-        identity: BrokerIdentity,
-        store: MessageStore,
-        topic_table: TopicTable,
-        consumer_groups: ConsumerGroups,
-        offsets: ConsumerOffsets,
-        tasks: Tasks,
-    ) -> None:
-        self._identity = identity
-        self._store = store
-        self._topics = topic_table
-        self._consumers = consumer_groups
-        self._offsets = offsets
-        self._tasks = tasks
+    identity: BrokerIdentity
+    store: MessageStore
+    topic_table: TopicTable
+    consumer_groups: ConsumerGroups
+    offsets: ConsumerOffsets
+    tasks: Tasks
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -75,7 +67,7 @@ class ConsumerCallProcessor:
         header = command.decode_header(ResetOffsetRequestHeader)
         refuse_offsets(header.group, header.topic)
         table = yield from self._offsets_after_reset(header)
-        group = self._consumers.find(header.group)
+        group = self.consumer_groups.find(header.group)
         if group is None:
             remark = (
                 f"Consumer not online, so can not reset offset, Group: {header.group} "
@@ -93,12 +85,12 @@ class ConsumerCallProcessor:
     def get_consumer_status(self, connection: Connection, command: RemotingCommand) -> None:
         """Requests the current offsets from the members of a group, and responds with these offsets."""
         header = command.decode_header(GetConsumerStatusRequestHeader)
-        group = self._consumers.find(header.group)
+        group = self.consumer_groups.find(header.group)
         if group is None:
             remark = f"No Any Consumer online in the consumer group: [{header.group}]"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
-        self._tasks.start("get consumer status", self._answer_status(connection, reply_to, group, header))
+        self.tasks.start("get consumer status", self._answer_status(connection, reply_to, group, header))
 
     def get_running_info(self, connection: Connection, command: RemotingCommand) -> None:
         """Requests the running info from one consumer, and responds with this info."""
@@ -111,37 +103,37 @@ class ConsumerCallProcessor:
         header = command.decode_header(ConsumeMessageDirectlyResultRequestHeader)
         channel = self._member(header.consumer_group, header.client_id or "")
         try:
-            record = self._store.read_queued(parse_offset_message_id(header.msg_id or "").commit_log_offset)
+            record = self.store.read_queued(parse_offset_message_id(header.msg_id or "").commit_log_offset)
         except (ValueError, UnreadableRecord):
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"no message with id {header.msg_id}") from None
         refuse_message_of_the_broker(decode_record(record).topic)
-        header.broker_name = self._identity.name
+        header.broker_name = self.identity.name
         self._forward(connection, command, channel, header, record)
 
     def _offsets_after_reset(self, header: ResetOffsetRequestHeader) -> Generator[None, None, QueueTable[int]]:
-        config = self._topics.get(header.topic)
+        config = self.topic_table.get(header.topic)
         if config is None:
             remark = f"[reset-offset] reset offset failed, no topic in this broker. topic={header.topic}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         topic = header.topic.encode()
         table: QueueTable[int] = QueueTable()
         for queue_id in range(config.write_queue_nums):
-            consumed = self._offsets.get(header.group, header.topic, queue_id)
+            consumed = self.offsets.get(header.group, header.topic, queue_id)
             if consumed is None:
                 # RocketMQ's remark, word for word.
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{header.group}> not exist")
             if header.timestamp == TO_THE_END:
-                wanted = self._store.max_offset(topic, queue_id)
+                wanted = self.store.max_offset(topic, queue_id)
             else:
-                wanted = max(self._store.offset_by_time(topic, queue_id, header.timestamp), 0)
-            queue = MessageQueue(header.topic, self._identity.name, queue_id)
+                wanted = max(self.store.offset_by_time(topic, queue_id, header.timestamp), 0)
+            queue = MessageQueue(header.topic, self.identity.name, queue_id)
             table[queue] = wanted if header.is_force else min(wanted, consumed)
             if queue_id % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
                 yield
         return table
 
     def _member(self, group_name: str, client_id: str) -> ClientChannel:
-        group = self._consumers.find(group_name)
+        group = self.consumer_groups.find(group_name)
         channel = group.channel_of(client_id) if group is not None else None
         if channel is None:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"The Consumer <{group_name}> <{client_id}> not online")
@@ -152,7 +144,7 @@ class ConsumerCallProcessor:
     ) -> None:
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         work = _answer_as(channel, connection, reply_to, command.code, header, body)
-        self._tasks.start("forward a request to a consumer", work)
+        self.tasks.start("forward a request to a consumer", work)
 
     async def _answer_status(
         self, connection: Connection, reply_to: ReplyTo, group: ConsumerGroup, header: GetConsumerStatusRequestHeader

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from rocketmq_broker.message.topics import MAX_QUEUES
 from rocketmq_broker.protocol.bodies import (
@@ -31,24 +32,18 @@ from rocketmq_broker.server.topics.subscription_group_table import SubscriptionG
 from rocketmq_broker.store import ConsumerOffsets
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupAdminProcessor:
-    """Creates, lists and deletes consumer groups, and lists the members of groups."""
+    """Creates, lists and deletes consumer groups, and lists the members of groups.
 
-    def __init__(
-        self,
-        *,
-        subscription_groups: SubscriptionGroupTable,
-        consumer_groups: ConsumerGroups,
-        producer_groups: ProducerGroups,
-        offsets: ConsumerOffsets,
-        date_of: Callable[[int], int],
-    ) -> None:
-        """Creates the processor. `date_of` converts a monotonic time to milliseconds since the epoch (BrokerClock)."""
-        self._groups = subscription_groups
-        self._consumers = consumer_groups
-        self._producers = producer_groups
-        self._offsets = offsets
-        self._date_of = date_of
+    `date_of` converts a monotonic time to milliseconds since the epoch (BrokerClock).
+    """
+
+    subscription_groups: SubscriptionGroupTable
+    consumer_groups: ConsumerGroups
+    producer_groups: ProducerGroups
+    offsets: ConsumerOffsets
+    date_of: Callable[[int], int]
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -68,12 +63,12 @@ class GroupAdminProcessor:
         if not 0 <= config.retry_queue_nums <= MAX_QUEUES:
             remark = f"the number of retry queues must be between 0 and {MAX_QUEUES}, not {config.retry_queue_nums}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-        self._groups.update(config)
+        self.subscription_groups.update(config)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_all_groups(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Responds with all consumer groups and their settings."""
-        groups = self._groups.groups
+        groups = self.subscription_groups.groups
         body = yield from table_in_steps(
             ((config.group_name, config) for config in groups),
             lambda table: groups_body(table.values(), groups.data_version).encode(),
@@ -85,15 +80,15 @@ class GroupAdminProcessor:
     def delete_group(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Deletes a consumer group, and optionally its offsets."""
         header = command.decode_header(DeleteSubscriptionGroupRequestHeader)
-        self._groups.delete(header.group_name)
+        self.subscription_groups.delete(header.group_name)
         if header.remove_offset:
-            self._offsets.remove_group(header.group_name)
+            self.offsets.remove_group(header.group_name)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_consumers(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with the members of a consumer group and its subscriptions."""
         header = command.decode_header(GetConsumerConnectionListRequestHeader)
-        group = self._consumers.find(header.consumer_group)
+        group = self.consumer_groups.find(header.consumer_group)
         if group is None:
             remark = f"the consumer group[{header.consumer_group}] not online"
             raise RequestRefused(ResponseCode.CONSUMER_NOT_ONLINE, remark)
@@ -110,7 +105,7 @@ class GroupAdminProcessor:
     def get_producers(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with the members of a producer group."""
         header = command.decode_header(GetProducerConnectionListRequestHeader)
-        channels = self._producers.channels(header.producer_group)
+        channels = self.producer_groups.channels(header.producer_group)
         if channels is None:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the producer group[{header.producer_group}] not exist")
         body = ProducerConnection(connection_set=_connections(channels))
@@ -118,8 +113,8 @@ class GroupAdminProcessor:
 
     def get_all_producers(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Responds with all producers, grouped by producer group."""
-        groups = self._producers.group_names()
-        members = ((name, self._producers.channels(name) or []) for name in groups)
+        groups = self.producer_groups.group_names()
+        members = ((name, self.producer_groups.channels(name) or []) for name in groups)
         body = yield from table_in_steps(
             ((name, [self._producer(channel) for channel in channels]) for name, channels in members),
             lambda table: ProducerTableInfo(data=table).encode(),
@@ -134,7 +129,7 @@ class GroupAdminProcessor:
             remote_ip=f"/{channel.connection.peer}",
             language=channel.language,
             version=channel.version,
-            last_update_timestamp=self._date_of(channel.last_heartbeat_ms),
+            last_update_timestamp=self.date_of(channel.last_heartbeat_ms),
         )
 
 

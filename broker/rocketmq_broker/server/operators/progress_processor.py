@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from msgspec import UNSET
@@ -50,33 +51,20 @@ QUEUES_AT_ONCE: Final = 50
 """The number of a topic's queues that one step handles. A step of this size takes about a millisecond."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressProcessor:
     """Compares the offsets of consumer groups with the ends of the queues."""
 
-    def __init__(
-        self,
-        *,
-        identity: BrokerIdentity,
-        store: MessageStore,
-        topic_table: TopicTable,
-        subscription_groups: SubscriptionGroupTable,
-        consumer_groups: ConsumerGroups,
-        offsets: ConsumerOffsets,
-        offset_commits: OffsetCommits,
-        in_hand: InHand,
-        clock: Callable[[], int],
-        pulled_per_second: Callable[[str, str], float] = lambda topic, group: 0.0,
-    ) -> None:
-        self._identity = identity
-        self._store = store
-        self._topics = topic_table
-        self._groups = subscription_groups
-        self._consumers = consumer_groups
-        self._offsets = offsets
-        self._commits = offset_commits
-        self._in_hand = in_hand
-        self._clock = clock
-        self._pulled_per_second = pulled_per_second
+    identity: BrokerIdentity
+    store: MessageStore
+    topic_table: TopicTable
+    subscription_groups: SubscriptionGroupTable
+    consumer_groups: ConsumerGroups
+    offsets: ConsumerOffsets
+    offset_commits: OffsetCommits
+    in_hand: InHand
+    clock: Callable[[], int]
+    pulled_per_second: Callable[[str, str], float] = lambda topic, group: 0.0
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -93,7 +81,7 @@ class ProgressProcessor:
     def get_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Responds with a group's progress in one topic, or in all topics where it has offsets."""
         header = command.decode_header(GetConsumeStatsRequestHeader)
-        names = [header.topic] if (header.topic or "").strip() else sorted(self._offsets.topics_of(header.consumer_group))
+        names = [header.topic] if (header.topic or "").strip() else sorted(self.offsets.topics_of(header.consumer_group))
         progress = yield from self._progress(header.consumer_group, names)
         body = yield from _encoded(progress)
         return encode_response(command, ResponseCode.SUCCESS, body=body)
@@ -101,13 +89,13 @@ class ProgressProcessor:
     def get_all_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Responds with the progress of all groups, separately for each topic."""
         is_order = command.decode_header(GetConsumeStatsInBrokerHeader).is_order
-        whole = ConsumeStatsList(broker_addr=self._identity.address)
+        whole = ConsumeStatsList(broker_addr=self.identity.address)
         groups: list[bytes] = []
         length = 0
-        for group in list(self._groups.groups):
+        for group in list(self.subscription_groups.groups):
             stats: list[bytes] = []
-            for name in sorted(self._offsets.topics_of(group.group_name)):
-                config = self._topics.get(name)
+            for name in sorted(self.offsets.topics_of(group.group_name)):
+                config = self.topic_table.get(name)
                 if config is None or (is_order and not config.order):
                     continue
                 progress = yield from self._progress(group.group_name, [name])
@@ -128,7 +116,7 @@ class ProgressProcessor:
     def get_all_offsets(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Responds with all offsets of all groups."""
         body = yield from table_in_steps(
-            self._offsets.entries(),
+            self.offsets.entries(),
             lambda table: ConsumerOffsetSerializeWrapper(offset_table=table).encode(),
             at_once=NAMES_AT_ONCE,
             advice="read consumerOffset.json",
@@ -141,7 +129,7 @@ class ProgressProcessor:
         The response also contains the delay of the group's consumption in each queue.
         """
         header = command.decode_header(QueryConsumeTimeSpanRequestHeader)
-        config = self._topics.existing(header.topic)
+        config = self.topic_table.existing(header.topic)
         spans = []
         for queue_id in range(config.write_queue_nums):
             spans.append(self._time_span(header.group, header.topic, queue_id))
@@ -157,11 +145,11 @@ class ProgressProcessor:
         header = command.decode_header(QueryCorrectionOffsetHeader)
         left_out = set((header.filter_groups or "").split(","))
         lowest: dict[int, int] = {}
-        for group in self._offsets.groups_of(header.topic) - left_out:
-            for queue_id, offset in self._offsets.of_topic(group, header.topic).items():
+        for group in self.offsets.groups_of(header.topic) - left_out:
+            for queue_id, offset in self.offsets.of_topic(group, header.topic).items():
                 lowest[queue_id] = min(offset, lowest.get(queue_id, offset))
             yield
-        for queue_id, offset in self._offsets.of_topic(header.compare_group, header.topic).items():
+        for queue_id, offset in self.offsets.of_topic(header.compare_group, header.topic).items():
             if lowest.get(queue_id, _LONG_MAX) > offset:
                 lowest[queue_id] = _LONG_MAX
         body = QueryCorrectionOffsetBody(correction_offsets=lowest)
@@ -173,15 +161,15 @@ class ProgressProcessor:
         if header.topic and header.topic.strip():
             names = {header.topic}
         else:
-            names = self._offsets.topics_of(header.src_group) - topics.CONSUMED_BY_THE_BROKER
+            names = self.offsets.topics_of(header.src_group) - topics.CONSUMED_BY_THE_BROKER
         refuse_as_consumer(header.dest_group)
         for name in names:
             refuse_offsets(header.dest_group, name)
         for number, name in enumerate(names):
             if name and (header.offline or self._concerns(header.src_group, name)):
-                new = len(self._offsets.of_topic(header.src_group, name)) - len(self._offsets.of_topic(header.dest_group, name))
-                self._commits.refuse_if_full(header.dest_group, new)
-                self._offsets.clone(header.src_group, header.dest_group, name)
+                new = len(self.offsets.of_topic(header.src_group, name)) - len(self.offsets.of_topic(header.dest_group, name))
+                self.offset_commits.refuse_if_full(header.dest_group, new)
+                self.offsets.clone(header.src_group, header.dest_group, name)
             if number % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
                 yield
         return encode_response(command, ResponseCode.SUCCESS)
@@ -191,7 +179,7 @@ class ProgressProcessor:
 
         An offline group counts as subscribed to all topics.
         """
-        group = self._consumers.find(group_name)
+        group = self.consumer_groups.find(group_name)
         if group is None or not group.subscriptions or topic in group.subscriptions:
             return True
         return any(topic == topics.pop_retry_topic(group_name, subscribed) for subscribed in group.subscriptions)
@@ -199,7 +187,7 @@ class ProgressProcessor:
     def _progress(self, group: str, names: Iterable[str | None]) -> Generator[None, None, ConsumeStats]:
         stats = ConsumeStats()
         for name in names:
-            config = self._topics.get(name) if name else None
+            config = self.topic_table.get(name) if name else None
             if name is None or config is None or not self._concerns(group, name):
                 continue
             if len(stats.offset_table) + config.read_queue_nums > MAX_QUEUES_SHOWN:
@@ -207,38 +195,38 @@ class ProgressProcessor:
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
             for queue_id in range(config.read_queue_nums):
                 offsets = self._offsets_of(group, name, queue_id)
-                stats.offset_table[MessageQueue(name, self._identity.name, queue_id)] = offsets
+                stats.offset_table[MessageQueue(name, self.identity.name, queue_id)] = offsets
                 if queue_id % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1 or offsets.in_hand:
                     yield
             yield
-            stats.consume_tps += self._pulled_per_second(name, group)
+            stats.consume_tps += self.pulled_per_second(name, group)
         return stats
 
     def _offsets_of(self, group: str, topic: str, queue_id: int) -> OffsetWrapper:
-        consumed = max(self._offsets.get(group, topic, queue_id) or 0, 0)
-        last = self._store.store_time(topic.encode(), queue_id, consumed - 1) if consumed else 0
+        consumed = max(self.offsets.get(group, topic, queue_id) or 0, 0)
+        last = self.store.store_time(topic.encode(), queue_id, consumed - 1) if consumed else 0
         return OffsetWrapper(
-            broker_offset=self._store.max_offset(topic.encode(), queue_id),
+            broker_offset=self.store.max_offset(topic.encode(), queue_id),
             consumer_offset=consumed,
             last_timestamp=max(last, 0),
-            pull_offset=consumed + self._in_hand.count(group, topic, queue_id),
-            popped=self._in_hand.progress(group, topic, queue_id) or UNSET,
+            pull_offset=consumed + self.in_hand.count(group, topic, queue_id),
+            popped=self.in_hand.progress(group, topic, queue_id) or UNSET,
         )
 
     def _time_span(self, group: str, topic: str, queue_id: int) -> QueueTimeSpan:
         name = topic.encode()
-        max_offset = self._store.max_offset(name, queue_id)
-        consumed = self._offsets.get(group, topic, queue_id) or 0
-        oldest_ms = self._store.store_time(name, queue_id, self._store.min_offset(name, queue_id))
-        newest_ms = self._store.store_time(name, queue_id, max_offset - 1)
-        consumed_ms = self._store.store_time(name, queue_id, consumed - 1) if consumed else oldest_ms
+        max_offset = self.store.max_offset(name, queue_id)
+        consumed = self.offsets.get(group, topic, queue_id) or 0
+        oldest_ms = self.store.store_time(name, queue_id, self.store.min_offset(name, queue_id))
+        newest_ms = self.store.store_time(name, queue_id, max_offset - 1)
+        consumed_ms = self.store.store_time(name, queue_id, consumed - 1) if consumed else oldest_ms
         is_behind = consumed < max_offset
         return QueueTimeSpan(
-            message_queue=MessageQueueData(broker_name=self._identity.name, queue_id=queue_id, topic=topic),
+            message_queue=MessageQueueData(broker_name=self.identity.name, queue_id=queue_id, topic=topic),
             min_time_stamp=oldest_ms,
             max_time_stamp=newest_ms,
             consume_time_stamp=consumed_ms,
-            delay_time=self._clock() - self._store.store_time(name, queue_id, consumed) if is_behind else 0,
+            delay_time=self.clock() - self.store.store_time(name, queue_id, consumed) if is_behind else 0,
             min_time_stamp_str=_time_text(oldest_ms),
             max_time_stamp_str=_time_text(newest_ms),
             consume_time_stamp_str=_time_text(consumed_ms),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -38,32 +39,21 @@ QUEUES_AT_ONCE: Final = 50
 """The number of a topic's queues that one step handles. A step of this size takes about a millisecond."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicAdminProcessor:
     """Creates, changes, lists and deletes topics.
 
     A new topic is on disk and registered with the name servers before the response is sent.
     """
 
-    def __init__(
-        self,
-        *,
-        identity: BrokerIdentity,
-        store: MessageStore,
-        topic_table: TopicTable,
-        consumer_groups: ConsumerGroups,
-        offsets: ConsumerOffsets,
-        registration: Registration,
-        deletion: TopicDeletion,
-        tasks: Tasks,
-    ) -> None:
-        self._identity = identity
-        self._store = store
-        self._topics = topic_table
-        self._consumers = consumer_groups
-        self._offsets = offsets
-        self._registration = registration
-        self._deletion = deletion
-        self._tasks = tasks
+    identity: BrokerIdentity
+    store: MessageStore
+    topic_table: TopicTable
+    consumer_groups: ConsumerGroups
+    offsets: ConsumerOffsets
+    registration: Registration
+    deletion: TopicDeletion
+    tasks: Tasks
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -86,7 +76,7 @@ class TopicAdminProcessor:
             if not 0 <= count <= MAX_QUEUES:
                 remark = f"the number of queues must be between 0 and {MAX_QUEUES}, not {count}"
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-        self._topics.update(
+        self.topic_table.update(
             TopicConfig(
                 header.topic,
                 header.read_queue_nums,
@@ -99,38 +89,38 @@ class TopicAdminProcessor:
             )
         )
         reply_to = ReplyTo(command.opaque, command.serialize_type)
-        self._tasks.start("respond when a topic is registered", self._answer_when_registered(connection, reply_to))
+        self.tasks.start("respond when a topic is registered", self._answer_when_registered(connection, reply_to))
 
     def delete_topic(self, connection: Connection, command: RemotingCommand) -> None:
         """Deletes a topic, its queues and its consumer offsets."""
         header = command.decode_header(DeleteTopicRequestHeader)
-        self._topics.delete(header.topic)
+        self.topic_table.delete(header.topic)
         self._answer_when_deleted(connection, command, [header.topic.encode()])
 
     def get_all_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with all topics and their settings."""
-        return encode_response(command, ResponseCode.SUCCESS, body=topics_body(self._topics.configs).encode())
+        return encode_response(command, ResponseCode.SUCCESS, body=topics_body(self.topic_table.configs).encode())
 
     def get_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with one topic and its settings."""
-        config = self._topics.existing(command.decode_header(GetTopicConfigRequestHeader).topic)
+        config = self.topic_table.existing(command.decode_header(GetTopicConfigRequestHeader).topic)
         return encode_response(command, ResponseCode.SUCCESS, body=topic_answer(config).encode())
 
     def get_system_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with the broker's system topics."""
-        body = TopicList(topic_list=sorted(self._topics.system_topics))
+        body = TopicList(topic_list=sorted(self.topic_table.system_topics))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def get_topic_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Responds with the first and last offsets of a topic's queues."""
         header = command.decode_header(GetTopicStatsInfoRequestHeader)
-        config = self._topics.get(header.topic)
+        config = self.topic_table.get(header.topic)
         if config is None:
             raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist")
         topic = header.topic.encode()
         body = yield from table_in_steps(
             (
-                (MessageQueue(header.topic, self._identity.name, queue_id), self._extent(topic, queue_id))
+                (MessageQueue(header.topic, self.identity.name, queue_id), self._extent(topic, queue_id))
                 for queue_id in range(config.write_queue_nums)
             ),
             lambda part: TopicStatsTable(offset_table=QueueTable(part)).encode(),
@@ -142,26 +132,26 @@ class TopicAdminProcessor:
     def get_groups_of_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with the groups that subscribe to a topic or have offsets in it."""
         header = command.decode_header(QueryTopicConsumeByWhoRequestHeader)
-        groups = {*self._consumers.subscribers(header.topic), *self._offsets.groups_of(header.topic)}
+        groups = {*self.consumer_groups.subscribers(header.topic), *self.offsets.groups_of(header.topic)}
         return encode_response(command, ResponseCode.SUCCESS, body=GroupList(group_list=sorted(groups)).encode())
 
     def clean_unused_topics(self, connection: Connection, command: RemotingCommand) -> None:
         """Deletes the queues of topics that no longer exist."""
         self._answer_when_deleted(
-            connection, command, [topic for topic in self._store.queues() if self._is_unused(topic.decode())]
+            connection, command, [topic for topic in self.store.queues() if self._is_unused(topic.decode())]
         )
 
     def _is_unused(self, topic: str) -> bool:
-        return self._topics.get(topic) is None and not self._topics.is_system_topic(topic)
+        return self.topic_table.get(topic) is None and not self.topic_table.is_system_topic(topic)
 
     def _answer_when_deleted(self, connection: Connection, command: RemotingCommand, topics: Sequence[bytes]) -> None:
         reply_to = ReplyTo(command.opaque, command.serialize_type)
-        self._tasks.start("respond when topics are deleted", self._delete(connection, reply_to, topics))
+        self.tasks.start("respond when topics are deleted", self._delete(connection, reply_to, topics))
 
     async def _delete(self, connection: Connection, reply_to: ReplyTo, topics: Sequence[bytes]) -> None:
         try:
             for topic in topics:
-                await self._deletion.delete(topic)
+                await self.deletion.delete(topic)
         except (OSError, StoreUnwritable) as error:
             connection.send(encode_response(reply_to, ResponseCode.SYSTEM_ERROR, remark=f"some files were not deleted: {error}"))
         else:
@@ -169,7 +159,7 @@ class TopicAdminProcessor:
 
     def _attributes(self, header: CreateTopicRequestHeader) -> dict[str, str] | msgspec.UnsetType:
         """Returns the topic's attributes after the change. Raises RequestRefused."""
-        config = self._topics.get(header.topic)
+        config = self.topic_table.get(header.topic)
         current = (config.attributes or {}) if config is not None else {}
         try:
             attributes = changed_attributes(current, header.attributes or "", is_new=config is None)
@@ -178,12 +168,12 @@ class TopicAdminProcessor:
         return dict(sorted(attributes.items())) or msgspec.UNSET
 
     def _extent(self, topic: bytes, queue_id: int) -> TopicOffset:
-        max_offset = self._store.max_offset(topic, queue_id)
-        last = self._store.store_time(topic, queue_id, max_offset - 1) if max_offset > 0 else 0
+        max_offset = self.store.max_offset(topic, queue_id)
+        last = self.store.store_time(topic, queue_id, max_offset - 1) if max_offset > 0 else 0
         return TopicOffset(
-            min_offset=self._store.min_offset(topic, queue_id), max_offset=max_offset, last_update_timestamp=max(last, 0)
+            min_offset=self.store.min_offset(topic, queue_id), max_offset=max_offset, last_update_timestamp=max(last, 0)
         )
 
     async def _answer_when_registered(self, connection: Connection, reply_to: ReplyTo) -> None:
-        await self._registration.registered()
+        await self.registration.registered()
         connection.send(encode_response(reply_to, ResponseCode.SUCCESS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.message import properties as props
@@ -31,27 +32,17 @@ logger = logging.getLogger(__name__)
 MAX_MARKS: Final = 1000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetterProcessor:
     """Handles the requests of `python -m rocketmq_broker.admin dead-letters`."""
 
-    def __init__(
-        self,
-        *,
-        parked: ParkedMessages,
-        store: MessageStore,
-        group_commit: Durability,
-        topic_table: TopicTable,
-        subscription_groups: SubscriptionGroupTable,
-        clock: Callable[[], int],
-        random: Chance,
-    ) -> None:
-        self._parked = parked
-        self._store = store
-        self._group_commit = group_commit
-        self._topics = topic_table
-        self._groups = subscription_groups
-        self._clock = clock
-        self._random = random
+    parked: ParkedMessages
+    store: MessageStore
+    group_commit: Durability
+    topic_table: TopicTable
+    subscription_groups: SubscriptionGroupTable
+    clock: Callable[[], int]
+    random: Chance
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -65,7 +56,7 @@ class DeadLetterProcessor:
 
     def count_parked(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with the number of dead letters and discarded messages that no operator has handled yet, keyed by group."""
-        body = ParkedCounts(dead_letters=dict(self._parked.dead_letters()), discarded=dict(self._parked.discarded()))
+        body = ParkedCounts(dead_letters=dict(self.parked.dead_letters()), discarded=dict(self.parked.discarded()))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def list_marks(self, connection: Connection, command: RemotingCommand) -> bytes:
@@ -76,10 +67,10 @@ class DeadLetterProcessor:
         header = command.decode_header(ListMarksRequestHeader)
         topic, first = header.topic.encode(), header.queue_offset
         if header.history:
-            marks = self._parked.marks(topic, header.queue_id, first)
+            marks = self.parked.marks(topic, header.queue_id, first)
         else:
             offsets = range(first, first + max(0, min(header.count, MAX_MARKS)))
-            latest = (self._parked.latest_mark(topic, header.queue_id, offset) for offset in offsets)
+            latest = (self.parked.latest_mark(topic, header.queue_id, offset) for offset in offsets)
             marks = [mark for mark in latest if mark is not None]
         body = MarkList(marks=[_info(mark) for mark in marks])
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
@@ -107,16 +98,16 @@ class DeadLetterProcessor:
     def _dead_letter(self, commit_log_offset: int) -> tuple[Record, str, Mark | None]:
         """Returns the dead letter at `commit_log_offset`, its group, and its latest mark. Raises RequestRefused."""
         try:
-            record = decode_record(self._store.read_queued(commit_log_offset))
+            record = decode_record(self.store.read_queued(commit_log_offset))
         except UnreadableRecord as error:
             raise _refused(f"no message at commit log offset {commit_log_offset}: {error}") from None
         group = group_of(record)
         if group is None:
             raise _refused(f"not a dead letter: the message at {commit_log_offset} is in topic {record.topic.decode()}")
         place = _place(record)
-        if self._parked.is_being_treated(place):
+        if self.parked.is_being_treated(place):
             raise _refused("another request is processing this message; try again")
-        return record, group, self._parked.latest_mark(*place[:3])
+        return record, group, self.parked.latest_mark(*place[:3])
 
     def _append_retried(self, letter: Record, group: str, retries: int) -> None:
         if not letter.get_property(props.RETRY_TOPIC):
@@ -124,19 +115,19 @@ class DeadLetterProcessor:
                 "the message has no RETRY_TOPIC property and cannot be retried: it was sent directly to the dead letter topic"
             )
         refuse_as_consumer(group)
-        settings = self._groups.for_consuming(group)
+        settings = self.subscription_groups.for_consuming(group)
         if settings.retry_queue_nums <= 0:
             raise _refused(f"group {group} has no retry queue: set retryQueueNums to at least 1")
-        topic = self._topics.retry_topic(group, settings.retry_queue_nums).topic_name
-        queue_id = self._random.randrange(settings.retry_queue_nums)
+        topic = self.topic_table.retry_topic(group, settings.retry_queue_nums).topic_name
+        queue_id = self.random.randrange(settings.retry_queue_nums)
         message = moved_message(letter, topic.encode(), queue_id, retried_properties(letter, retries), 0)
-        self._store.append(message, self._clock(), was_accepted=True)
+        self.store.append(message, self.clock(), was_accepted=True)
 
     def _mark(
         self, connection: Connection, command: RemotingCommand, letter: Record, treatment: Treatment, reason: str, retries: int
     ) -> None:
-        now_ms = self._clock()
-        appended: Appended = self._parked.append_mark(
+        now_ms = self.clock()
+        appended: Appended = self.parked.append_mark(
             _place(letter), treatment, now_ms=now_ms, by_host=connection.born_host, reason=reason, retries=retries
         )
         logger.warning(
@@ -145,8 +136,8 @@ class DeadLetterProcessor:
             group_of(letter), reason or "no reason given",
         )  # fmt: skip
         info = MarkInfo(letter.queue_offset, treatment.value, now_ms, connection.peer, reason, retries)
-        self._group_commit.appended()
-        self._group_commit.after_durable(appended.end_position, connection, command, body=MarkList(marks=[info]).encode())
+        self.group_commit.appended()
+        self.group_commit.after_durable(appended.end_position, connection, command, body=MarkList(marks=[info]).encode())
 
 
 def _place(record: Record) -> ParkedPlace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.message import properties as props
@@ -22,6 +23,7 @@ _INT32_MAX: Final = (1 << 31) - 1
 _RETRY_MAX_TIMES: Final = 16
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reviver:
     """Stores a message again, in the group's pop retry topic, or in its dead-letter topic after the last attempt.
 
@@ -29,24 +31,13 @@ class Reviver:
     In the reverse order a crash could lose the message.
     """
 
-    def __init__(
-        self,
-        *,
-        store: MessageStore,
-        check_points: CheckPoints,
-        group_commit: GroupCommit,
-        topic_table: TopicTable,
-        subscription_groups: SubscriptionGroupTable,
-        statistics: BrokerStatistics,
-        clock: Callable[[], int],
-    ) -> None:
-        self._store = store
-        self._check_points = check_points
-        self._group_commit = group_commit
-        self._topics = topic_table
-        self._groups = subscription_groups
-        self._statistics = statistics
-        self._clock = clock
+    store: MessageStore
+    check_points: CheckPoints
+    group_commit: GroupCommit
+    topic_table: TopicTable
+    subscription_groups: SubscriptionGroupTable
+    statistics: BrokerStatistics
+    clock: Callable[[], int]
 
     def revive(self, queue: GroupQueue, offset: int, hidden: Hidden) -> int:
         """Stores a message for another delivery. Returns the copy's end in the commit log. Raises StoreUnwritable."""
@@ -58,7 +49,7 @@ class Reviver:
 
     def read(self, queue: GroupQueue, offset: int) -> bytes | None:
         """Returns the message's record, or None if it is no longer in the store."""
-        found = self._store.pull(queue.topic.encode(), queue.queue_id, offset, 1, 1).records
+        found = self.store.pull(queue.topic.encode(), queue.queue_id, offset, 1, 1).records
         return found[0] if found and queue_offset_of(found[0]) == offset else None
 
     def _move(self, queue: GroupQueue, offset: int, hidden: Hidden, *, is_given_up: bool) -> int:
@@ -66,18 +57,18 @@ class Reviver:
         if data is not None:
             record = decode_record(data)
             attempts = record.reconsume_times + max(hidden.check_point.entry.attempt - 1, 0)
-            settings = self._groups.groups.get(queue.group)
+            settings = self.subscription_groups.groups.get(queue.group)
             max_attempts = settings.retry_max_times if settings is not None else _RETRY_MAX_TIMES
             encoded = with_origin(record)
             if props.find(encoded, props.FIRST_POP_TIME) is None:
                 encoded = props.put_if_it_fits(encoded, props.FIRST_POP_TIME, str(hidden.check_point.entry.pop_time_ms))
             if is_given_up or attempts >= max_attempts:
-                topic = self._topics.dead_letter_topic(queue.group).topic_name
+                topic = self.topic_table.dead_letter_topic(queue.group).topic_name
             else:
-                topic = self._topics.read_by_others(topics.pop_retry_topic(queue.group, queue.topic), 1).topic_name
-                self._statistics.flows.sent_back(queue.topic.encode(), queue.group)
+                topic = self.topic_table.read_by_others(topics.pop_retry_topic(queue.group, queue.topic), 1).topic_name
+                self.statistics.flows.sent_back(queue.topic.encode(), queue.group)
             message = moved_message(record, topic.encode(), 0, encoded, min(attempts + 1, _INT32_MAX))
-            self._store.append(message, self._clock(), was_accepted=True, may_use_reserve=True)
-        end_position = self._check_points.settle(queue, [offset])
-        self._group_commit.appended()
+            self.store.append(message, self.clock(), was_accepted=True, may_use_reserve=True)
+        end_position = self.check_points.settle(queue, [offset])
+        self.group_commit.appended()
         return end_position

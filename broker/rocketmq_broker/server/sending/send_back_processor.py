@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.message import permissions, topics
@@ -36,33 +37,20 @@ logger = logging.getLogger(__name__)
 _INT32_MAX: Final = (1 << 31) - 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SendBackProcessor:
     """Stores a failed message again, in the group's retry topic after a delay or in the group's dead-letter topic."""
 
-    def __init__(
-        self,
-        *,
-        store: MessageStore,
-        group_commit: GroupCommit,
-        topic_table: TopicTable,
-        subscription_groups: SubscriptionGroupTable,
-        statistics: BrokerStatistics,
-        consumer_groups: ConsumerGroups,
-        offsets: ConsumerOffsets,
-        highest_delay_level: int,
-        clock: Callable[[], int],
-        random: Chance,
-    ) -> None:
-        self._store = store
-        self._group_commit = group_commit
-        self._topics = topic_table
-        self._groups = subscription_groups
-        self._statistics = statistics
-        self._consumers = consumer_groups
-        self._offsets = offsets
-        self._highest_delay_level = highest_delay_level
-        self._clock = clock
-        self._random = random
+    store: MessageStore
+    group_commit: GroupCommit
+    topic_table: TopicTable
+    subscription_groups: SubscriptionGroupTable
+    statistics: BrokerStatistics
+    consumer_groups: ConsumerGroups
+    offsets: ConsumerOffsets
+    highest_delay_level: int
+    clock: Callable[[], int]
+    random: Chance
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -73,7 +61,7 @@ class SendBackProcessor:
         """Stores a message that the consumer will retry later."""
         header = command.decode_header(ConsumerSendMsgBackRequestHeader)
         refuse_as_consumer(header.group)
-        group = self._groups.for_consuming(header.group)
+        group = self.subscription_groups.for_consuming(header.group)
         if group.retry_queue_nums <= 0:
             return encode_response(command, ResponseCode.SUCCESS)
         record = self._find(header.offset)
@@ -81,16 +69,16 @@ class SendBackProcessor:
         place = self._place(header, group, record)
         reconsume_times = min(record.reconsume_times + 1, _INT32_MAX)
         message = moved_message(record, place.topic, place.queue_id, place.properties, reconsume_times)
-        appended = self._store.append(message, self._clock(), was_accepted=True)
-        self._statistics.flows.sent_back(_origin_topic(record), header.group)
-        self._group_commit.appended()
+        appended = self.store.append(message, self.clock(), was_accepted=True)
+        self.statistics.flows.sent_back(_origin_topic(record), header.group)
+        self.group_commit.appended()
         if not command.is_oneway:
-            self._group_commit.after_durable(appended.end_position, connection, command)
+            self.group_commit.after_durable(appended.end_position, connection, command)
         return None
 
     def _find(self, commit_log_offset: int) -> Record:
         try:
-            return decode_record(self._store.read_queued(commit_log_offset))
+            return decode_record(self.store.read_queued(commit_log_offset))
         except UnreadableRecord:
             remark = f"look message by offset failed, {commit_log_offset}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark) from None
@@ -101,10 +89,10 @@ class SendBackProcessor:
         name = topic.decode(errors="replace")
         if name in (topics.retry_topic(group_name), topics.dead_letter_topic(group_name)):
             return
-        group = self._consumers.find(group_name)
+        group = self.consumer_groups.find(group_name)
         if group is not None and (name in group.subscriptions or group.consume_type is ConsumeType.CONSUME_ACTIVELY):
             return  # a pull consumer need not subscribe to its topics
-        if not self._offsets.of_topic(group_name, name):
+        if not self.offsets.of_topic(group_name, name):
             remark = (
                 f"group[{group_name}] cannot have received the message: no subscription to topic[{name}], and no offsets in it"
             )
@@ -115,20 +103,20 @@ class SendBackProcessor:
         encoded = props.put_if_it_fits(with_origin(record), props.WAIT_STORE_MSG_OK, "false")
         if record.reconsume_times >= max_times or header.delay_level < 0:
             return self._dead_letter(header.group, encoded)
-        config = self._topics.retry_topic(header.group, group.retry_queue_nums, unit_mode=header.unit_mode)
+        config = self.topic_table.retry_topic(header.group, group.retry_queue_nums, unit_mode=header.unit_mode)
         if not permissions.is_writeable(config.perm):
             remark = f"the topic[{config.topic_name}] sending message is forbidden"
             raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
-        queue_id = self._random.randrange(group.retry_queue_nums)
+        queue_id = self.random.randrange(group.retry_queue_nums)
         level = header.delay_level or FIRST_RETRY_LEVEL + record.reconsume_times
-        place = waiting_place(Place(config.topic_name.encode(), queue_id, encoded), level, self._highest_delay_level)
+        place = waiting_place(Place(config.topic_name.encode(), queue_id, encoded), level, self.highest_delay_level)
         if len(place.properties) > props.MAX_PROPERTIES_LENGTH or props.find(encoded, props.RETRY_TOPIC) is None:
             logger.warning(NO_ROOM, f"a message of {record.topic.decode()}", header.group, len(record.properties))
             return self._dead_letter(header.group, encoded)
         return place
 
     def _dead_letter(self, group: str, encoded: bytes) -> Place:
-        topic = self._topics.dead_letter_topic(group).topic_name
+        topic = self.topic_table.dead_letter_topic(group).topic_name
         return Place(topic.encode(), 0, props.put_if_it_fits(encoded, props.DELAY_TIME_LEVEL, "0"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.protocol.codes import ResponseCode
@@ -20,20 +21,14 @@ The broker reads all offsets when it starts.
 MAX_OFFSETS_OF_A_GROUP: Final = 50_000
 
 
+@dataclass(frozen=True, slots=True)
 class OffsetCommits:
     """Commits offsets. The limits on the number of offsets do not apply to changes of existing offsets."""
 
-    def __init__(
-        self,
-        offsets: ConsumerOffsets,
-        topic_table: TopicTable,
-        subscription_groups: SubscriptionGroupTable,
-        max_offsets: int = MAX_OFFSETS,
-    ) -> None:
-        self._offsets = offsets
-        self._topics = topic_table
-        self._groups = subscription_groups
-        self._max_offsets = max_offsets
+    offsets: ConsumerOffsets
+    topic_table: TopicTable
+    subscription_groups: SubscriptionGroupTable
+    max_offsets: int = MAX_OFFSETS
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Sets the group's offset in the queue.
@@ -45,35 +40,35 @@ class OffsetCommits:
         them.
         """
         refuse_offsets(group, topic)
-        if self._offsets.get(group, topic, queue_id) is None:
+        if self.offsets.get(group, topic, queue_id) is None:
             self._refuse_unless_existing(group, topic, queue_id)
             self.refuse_if_full(group, 1)
-        self._offsets.commit(group, topic, queue_id, offset)
+        self.offsets.commit(group, topic, queue_id, offset)
 
     def advance(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Commits the offset unless the current offset is higher. Raises RequestRefused like `commit`."""
-        known = self._offsets.get(group, topic, queue_id)
+        known = self.offsets.get(group, topic, queue_id)
         if known is None or offset > known:
             self.commit(group, topic, queue_id, offset)
 
     def refuse_if_full(self, group: str, new: int) -> None:
         """Raises RequestRefused if `new` more offsets of the group would exceed a limit."""
-        of_group = self._offsets.count_of(group)
+        of_group = self.offsets.count_of(group)
         if new > 0 and of_group + new > MAX_OFFSETS_OF_A_GROUP:
             remark = f"too many offsets of group {group}: {of_group}, limit {MAX_OFFSETS_OF_A_GROUP}"
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
-        if new > 0 and is_full(self._offsets.count + new - 1, self._max_offsets, of_group + new - 1):
+        if new > 0 and is_full(self.offsets.count + new - 1, self.max_offsets, of_group + new - 1):
             remark = (
-                f"too many consumer offsets: {self._offsets.count}, limit {self._max_offsets}; "
+                f"too many consumer offsets: {self.offsets.count}, limit {self.max_offsets}; "
                 "delete unused groups with their offsets (deleteSubGroup -r true)"
             )
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def _refuse_unless_existing(self, group: str, topic: str, queue_id: int) -> None:
-        config = self._topics.existing(topic)
+        config = self.topic_table.existing(topic)
         queues = max(config.read_queue_nums, config.write_queue_nums)
         if not 0 <= queue_id < queues:
             remark = f"topic[{topic}] has no queue {queue_id}, only {queues} queues"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-        if not self._offsets.has_offsets(group):
-            self._groups.refuse_unless_possible(group, self._offsets.group_count)
+        if not self.offsets.has_offsets(group):
+            self.subscription_groups.refuse_unless_possible(group, self.offsets.group_count)

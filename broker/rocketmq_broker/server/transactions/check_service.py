@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.connections.connection import Connection
@@ -25,44 +26,36 @@ UNWRITABLE_MS = 1_000
 MIN_SLEEP_S = 0.02
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckService:
-    """Handles transactions that are due: sends checks, puts half messages back, or discards transactions."""
+    """Handles transactions that are due: sends checks, puts half messages back, or discards transactions.
 
-    def __init__(
-        self,
-        *,
-        messages: TransactionalMessages,
-        requests: CheckRequests,
-        appended: Callable[[], None],
-        clock: Callable[[], int],
-        expiry_clock: Callable[[], int],
-        max_sleep_s: float,
-    ) -> None:
-        """Creates the service. `appended` is called after records have been appended to the store (GroupCommit.appended).
+    `appended` is called after records have been appended to the store (GroupCommit.appended).
 
-        `expiry_clock` is the clock for discarding transactions by age (ExpiryClock). `max_sleep_s` limits the result of `due_s`,
-        because the event loop's clock may be slower than `clock`.
-        """
-        self._messages = messages
-        self._requests = requests
-        self._appended = appended
-        self._clock = clock
-        self._max_sleep_s = max_sleep_s
-        self._expiry_clock = expiry_clock
-        self.alarm = Alarm()
-        """Wakes the task that calls `handle_due_now`, if a transaction is due earlier than its last result says."""
-        self._known_bad: set[int] = set()
+    `expiry_clock` is the clock for discarding transactions by age (ExpiryClock). `max_sleep_s` limits the result of `due_s`,
+    because the event loop's clock may be slower than `clock`.
+    """
+
+    messages: TransactionalMessages
+    requests: CheckRequests
+    appended: Callable[[], None]
+    clock: Callable[[], int]
+    expiry_clock: Callable[[], int]
+    max_sleep_s: float
+    alarm: Alarm = field(default_factory=Alarm, init=False)
+    """Wakes the task that calls `handle_due_now`, if a transaction is due earlier than its last result says."""
+    _known_bad: set[int] = field(default_factory=set, init=False)
 
     def restrict_checks(self, may_check: Callable[[Connection, bytes], bool]) -> None:
         """Restricts checks to producers for which `may_check` returns True.
 
         `may_check` is called with a producer's connection and the topic of the half message.
         """
-        self._requests.may_check = may_check
+        self.requests.may_check = may_check
 
     def handle_due_now(self) -> float | None:
         """Handles due transactions. Returns the seconds until the next one is due, or None if none is pending."""
-        self.handle_due(self._clock())
+        self.handle_due(self.clock())
         return self.due_s()
 
     def due_s(self) -> float | None:
@@ -70,38 +63,38 @@ class CheckService:
 
         Also arranges that `alarm` rings if a transaction becomes due earlier.
         """
-        due_times = self._messages.table.due_times
-        times = due_times.next_ms(), self._requests.next_repetition_ms()
+        due_times = self.messages.table.due_times
+        times = due_times.next_ms(), self.requests.next_repetition_ms()
         due_ms = min((time for time in times if time is not None), default=None)
         due_times.watch(due_ms, self.alarm.ring)
-        return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), self._max_sleep_s)
+        return None if due_ms is None else min(max((due_ms - self.clock()) / 1000, 0), self.max_sleep_s)
 
     def handle_due(self, now_ms: int) -> None:
         """Handles at most AT_MOST_AT_ONCE transactions that are due at `now_ms`."""
-        before = self._messages.appended_position
-        self._requests.notice_time(now_ms)
-        for transaction in self._messages.table.due_times.take_due(now_ms, AT_MOST_AT_ONCE):
+        before = self.messages.appended_position
+        self.requests.notice_time(now_ms)
+        for transaction in self.messages.table.due_times.take_due(now_ms, AT_MOST_AT_ONCE):
             try:
                 self._handle(transaction, now_ms)
             except StoreUnwritable as error:
-                self._messages.table.due_times.reschedule(transaction, now_ms + UNWRITABLE_MS)
+                self.messages.table.due_times.reschedule(transaction, now_ms + UNWRITABLE_MS)
                 logger.warning("cannot end a transaction now, retrying in %g s: %s", UNWRITABLE_MS / 1000, error)
             except Exception as error:
                 self._skip(transaction, error)
-        self._requests.repeat_unanswered(now_ms, AT_MOST_AT_ONCE)
+        self.requests.repeat_unanswered(now_ms, AT_MOST_AT_ONCE)
         try:
             self._put_back_oldest(now_ms)
         finally:
-            if self._messages.appended_position != before:
-                self._appended()
+            if self.messages.appended_position != before:
+                self.appended()
 
     def _handle(self, transaction: PendingTransaction, now_ms: int) -> None:
-        group, able = self._requests.group(transaction)
-        action = decide_check(transaction, self._expiry_clock(), self._messages.policy, group)
+        group, able = self.requests.group(transaction)
+        action = decide_check(transaction, self.expiry_clock(), self.messages.policy, group)
         if action is CheckAction.NO_PRODUCER:
-            self._messages.counts.checks_without_producer += 1
+            self.messages.counts.checks_without_producer += 1
         elif action is CheckAction.HOLD:
-            self._messages.counts.checks_held_back += 1
+            self.messages.counts.checks_held_back += 1
             self._retry_soon(transaction, now_ms)
         elif action is CheckAction.CHECK_BACK:
             self._check_back(transaction, able, now_ms)
@@ -110,7 +103,7 @@ class CheckService:
 
     def _check_back(self, transaction: PendingTransaction, able: list[Connection], now_ms: int) -> None:
         try:
-            self._requests.send(transaction, able, now_ms)
+            self.requests.send(transaction, able, now_ms)
         except NotWrittenYet:
             self._retry_soon(transaction, now_ms)
         except HalfMessageExpired:
@@ -119,16 +112,16 @@ class CheckService:
     def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
         """Parks a transaction's message. ParkedMessages logs the message when it becomes visible to readers."""
         try:
-            self._messages.discard(transaction, now_ms)
+            self.messages.discard(transaction, now_ms)
         except NotWrittenYet:
             self._retry_soon(transaction, now_ms)
         except HalfMessageLost:
             self._lose(transaction, now_ms)
         else:
             if action is CheckAction.SKIP:
-                self._messages.counts.skips += 1
+                self.messages.counts.skips += 1
             else:
-                self._messages.counts.discards += 1
+                self.messages.counts.discards += 1
 
     def _put_back_oldest(self, now_ms: int) -> None:
         """Puts the oldest half messages back at the end of the half queue.
@@ -136,12 +129,12 @@ class CheckService:
         The next start then has fewer messages to read.
         """
         for _ in range(AT_MOST_AT_ONCE):
-            transaction = must_be_put_back(self._messages.table, self._messages.policy)
+            transaction = must_be_put_back(self.messages.table, self.messages.policy)
             if transaction is None:
                 return
             try:
-                checks = transaction.checks - self._requests.unanswered_about(transaction)
-                self._messages.put_back(transaction, now_ms, checks)
+                checks = transaction.checks - self.requests.unanswered_about(transaction)
+                self.messages.put_back(transaction, now_ms, checks)
             except StoreUnwritable:
                 return
             except NotWrittenYet:
@@ -151,11 +144,11 @@ class CheckService:
                 self._lose(transaction, now_ms)
 
     def _retry_soon(self, transaction: PendingTransaction, now_ms: int) -> None:
-        self._messages.table.due_times.reschedule(transaction, min(transaction.due_ms, now_ms + HELD_BACK_MS))
+        self.messages.table.due_times.reschedule(transaction, min(transaction.due_ms, now_ms + HELD_BACK_MS))
 
     def _lose(self, transaction: PendingTransaction, now_ms: int) -> None:
-        self._messages.lose(transaction, now_ms)
-        self._messages.counts.bad_records += 1
+        self.messages.lose(transaction, now_ms)
+        self.messages.counts.bad_records += 1
         logger.error(
             "lost the transaction at commit log offset %d of group %s: its half message is no longer readable",
             transaction.commit_log_offset, transaction.producer_group,
@@ -163,7 +156,7 @@ class CheckService:
 
     def _skip(self, transaction: PendingTransaction, error: Exception) -> None:
         """Skips a transaction until its next check. Logs the error the first time."""
-        self._messages.counts.bad_records += 1
+        self.messages.counts.bad_records += 1
         if transaction.commit_log_offset in self._known_bad:
             return
         self._known_bad.add(transaction.commit_log_offset)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
@@ -31,29 +32,20 @@ MAX_AT_ONCE: Final = 1024
 """The maximum number of half messages that are read in one turn of the event loop."""
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class ResumeProcessor:
     """Begins a new transaction for a discarded message, at most once for each message.
 
     Searches the index for an earlier resumption. If the index cannot find all messages, searches all later half messages instead.
     """
 
-    def __init__(
-        self,
-        *,
-        messages: TransactionalMessages,
-        store: MessageStore,
-        parked: ParkedMessages,
-        group_commit: Durability,
-        tasks: Tasks,
-        clock: Callable[[], int],
-    ) -> None:
-        self._messages = messages
-        self._store = store
-        self._parked = parked
-        self._group_commit = group_commit
-        self._tasks = tasks
-        self._clock = clock
-        self._is_searching = False
+    messages: TransactionalMessages
+    store: MessageStore
+    parked: ParkedMessages
+    group_commit: Durability
+    tasks: Tasks
+    clock: Callable[[], int]
+    _is_searching: bool = field(default=False, init=False)
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -66,7 +58,7 @@ class ResumeProcessor:
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         try:
             place = parse_offset_message_id(message_id)
-            discarded = read_half_message(self._store.read_queued(place.commit_log_offset))
+            discarded = read_half_message(self.store.read_queued(place.commit_log_offset))
             related = self._related_messages(discarded)
             is_searched = self._search_on(connection, discarded, related)
         except (ValueError, RecordNotFound, CorruptRecord, NotAHalfMessage, NotResumable) as error:
@@ -79,7 +71,7 @@ class ResumeProcessor:
         else:
             self._is_searching = True
             search = self._search_and_resume(connection, reply_to, message_id, discarded, related)
-            self._tasks.start("search for an earlier resumption", search)
+            self.tasks.start("search for an earlier resumption", search)
         return None
 
     async def _search_and_resume(
@@ -110,7 +102,7 @@ class ResumeProcessor:
         except AlreadyResumed:
             # Apache's broker resumed it, or this broker crashed before it wrote the mark. No operator needs to treat the message.
             place = _place(discarded)
-            if not self._parked.is_being_treated(place) and self._parked.latest_mark(*place[:3]) is None:
+            if not self.parked.is_being_treated(place) and self.parked.latest_mark(*place[:3]) is None:
                 self._mark_resumed(place, connection)
             raise
         return len(some) < MAX_AT_ONCE
@@ -118,17 +110,17 @@ class ResumeProcessor:
     def _resume(self, connection: Connection, reply_to: ReplyTo, message_id: str, discarded: HalfMessage) -> None:
         """Begins the new transaction, and responds when it is durable. Raises RequestRefused, StoreUnwritable."""
         try:
-            self._messages.resume(discarded, self._clock())
+            self.messages.resume(discarded, self.clock())
         except (NotAHalfMessage, NotResumable) as error:
             raise _refused(message_id, error) from None
         end_position = self._mark_resumed(_place(discarded), connection)
         logger.warning("%s manually resumed discarded message %s", connection.peer, message_id)
-        self._group_commit.after_durable(end_position, connection, reply_to)
+        self.group_commit.after_durable(end_position, connection, reply_to)
 
     def _mark_resumed(self, place: ParkedPlace, connection: Connection) -> int:
-        by_host, now_ms = connection.born_host, self._clock()
-        appended = self._parked.append_mark(place, Treatment.RESUMED, now_ms=now_ms, by_host=by_host)
-        self._group_commit.appended()
+        by_host, now_ms = connection.born_host, self.clock()
+        appended = self.parked.append_mark(place, Treatment.RESUMED, now_ms=now_ms, by_host=by_host)
+        self.group_commit.appended()
         return appended.end_position
 
     def _related_messages(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
@@ -137,17 +129,17 @@ class ResumeProcessor:
         If the index cannot find all of these messages, yields all later half messages.
         """
         transaction_id = discarded.transaction_id
-        if transaction_id is None or not self._store.config.is_index_enabled:
+        if transaction_id is None or not self.store.config.is_index_enabled:
             return self._half_messages_since(discarded)
         topic, _ = discarded.destination()
-        found = [self._store.query(place, transaction_id) for place in (HALF_TOPIC, topic)]
+        found = [self.store.query(place, transaction_id) for place in (HALF_TOPIC, topic)]
         if not all(one.are_all for one in found):  # if very many messages have this id, the index may omit the relevant one
             return self._half_messages_since(discarded)
         return iter([read_any_message(record) for one in found for record in one.records])
 
     def _half_messages_since(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
-        first = self._store.first_after(HALF_TOPIC, 0, discarded.commit_log_offset)
-        return map(read_any_message, records_from(self._store, HALF_TOPIC, 0, first))
+        first = self.store.first_after(HALF_TOPIC, 0, discarded.commit_log_offset)
+        return map(read_any_message, records_from(self.store, HALF_TOPIC, 0, first))
 
 
 def _place(discarded: HalfMessage) -> ParkedPlace:

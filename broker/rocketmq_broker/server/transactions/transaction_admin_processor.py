@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final
 
@@ -34,25 +35,16 @@ logger = logging.getLogger(__name__)
 MAX_PAGE_SIZE: Final = 1000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionAdminProcessor:
     """Handles the transaction requests of `python -m rocketmq_broker.admin`."""
 
-    def __init__(
-        self,
-        *,
-        messages: TransactionalMessages,
-        finder: TransactionFinder,
-        producers: Producers,
-        checks_in_flight: ChecksInFlight[Connection],
-        group_commit: Durability,
-        clock: Callable[[], int],
-    ) -> None:
-        self._messages = messages
-        self._finder = finder
-        self._producers = producers
-        self._checks_in_flight = checks_in_flight
-        self._group_commit = group_commit
-        self._clock = clock
+    messages: TransactionalMessages
+    finder: TransactionFinder
+    producers: Producers
+    checks_in_flight: ChecksInFlight[Connection]
+    group_commit: Durability
+    clock: Callable[[], int]
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -67,12 +59,12 @@ class TransactionAdminProcessor:
     def list_pending(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with the matching pending transactions, oldest first. Reads only the half messages of one page."""
         header = command.decode_header(ListPendingTransactionsRequestHeader)
-        matching = _matching(self._messages, header, self._clock())
+        matching = _matching(self.messages, header, self.clock())
         rest = [transaction for transaction in matching if transaction.commit_log_offset > header.after]
         count = max(1, min(header.max_count, MAX_PAGE_SIZE))
         page = nsmallest(count, rest, key=lambda transaction: transaction.commit_log_offset)
         next_after = page[-1].commit_log_offset if len(rest) > len(page) else None
-        return self._answer(command, map(self._finder.found_pending, page), len(matching), next_after)
+        return self._answer(command, map(self.finder.found_pending, page), len(matching), next_after)
 
     def show(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with the transactions, pending or decided, that match an id, a key or the commit log offset of a half message.
@@ -82,17 +74,17 @@ class TransactionAdminProcessor:
         header = command.decode_header(ShowTransactionRequestHeader)
         found: dict[int, Found] = {}
         if header.half_offset is not None:
-            found |= {one.commit_log_offset: one for one in self._finder.by_offset(header.half_offset)}
+            found |= {one.commit_log_offset: one for one in self.finder.by_offset(header.half_offset)}
         for word in filter(None, dict.fromkeys((header.transaction_id, header.key))):
             self._refuse_search_without_index()
-            found |= {one.commit_log_offset: one for one in self._finder.by_word(word)}
+            found |= {one.commit_log_offset: one for one in self.finder.by_word(word)}
         return _encode(command, [self._with_check_backs(self._info(one)) for one in found.values()], len(found))
 
     def decide(self, connection: Connection, command: RemotingCommand) -> bytes | None:
         """Commits or rolls back a pending transaction for an operator. The op message stores the reason."""
         header = command.decode_header(DecideTransactionRequestHeader)
         reason = acceptable_reason(header.reason, what_for="a manual decision")
-        transaction, now_ms = self._the_one_pending(header), self._clock()
+        transaction, now_ms = self._the_one_pending(header), self.clock()
         try:
             end_position = self._carry_out(transaction, now_ms, reason, is_commit=header.commit)
         except HalfMessageUnreadable as error:
@@ -105,38 +97,38 @@ class TransactionAdminProcessor:
             connection.peer, state.value, transaction.commit_log_offset, transaction.producer_group, reason,
         )  # fmt: skip
         info = decided_now_info(transaction, state, header.transaction_id, reason, now_ms)
-        self._group_commit.appended()
-        self._group_commit.after_durable(end_position, connection, command, body=_body([info], 1))
+        self.group_commit.appended()
+        self.group_commit.after_durable(end_position, connection, command, body=_body([info], 1))
         return None
 
     def _carry_out(self, transaction: PendingTransaction, now_ms: int, reason: str, *, is_commit: bool) -> int:
         if is_commit:
-            end_position = self._messages.commit(transaction, now_ms, reason)
-            self._messages.counts.commits_by_hand += 1
+            end_position = self.messages.commit(transaction, now_ms, reason)
+            self.messages.counts.commits_by_hand += 1
         else:
-            end_position = self._messages.roll_back(transaction, now_ms, reason)
-            self._messages.counts.rollbacks_by_hand += 1
+            end_position = self.messages.roll_back(transaction, now_ms, reason)
+            self.messages.counts.rollbacks_by_hand += 1
         return end_position
 
     def list_decided(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with the transactions that were decided with a reason, latest first."""
         self._refuse_search_without_index()
         header = command.decode_header(ListDecidedTransactionsRequestHeader)
-        found = self._finder.with_reason(header.before_ms, max(1, min(header.max_count, MAX_PAGE_SIZE)))
+        found = self.finder.with_reason(header.before_ms, max(1, min(header.max_count, MAX_PAGE_SIZE)))
         return self._answer(command, found, len(found))
 
     def _the_one_pending(self, header: DecideTransactionRequestHeader) -> PendingTransaction:
         """Returns the pending transaction that the request names. Raises RequestRefused if there is none, or more than one."""
         if header.half_offset is not None:
-            transaction = self._finder.pending_by_offset(header.half_offset)
+            transaction = self.finder.pending_by_offset(header.half_offset)
             if transaction is None:
                 raise self._not_pending(f"at half offset {header.half_offset}", header)
             return transaction
         self._refuse_search_without_index()
-        if not self._finder.finds_all(header.transaction_id or ""):
+        if not self.finder.finds_all(header.transaction_id or ""):
             remark = "too many half messages have this id; use the half offset of the transaction instead"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-        found = self._finder.pending_by_id(header.transaction_id or "")
+        found = self.finder.pending_by_id(header.transaction_id or "")
         if not found:
             raise self._not_pending(f"with id {header.transaction_id}", header)
         if len(found) > 1:
@@ -149,9 +141,9 @@ class TransactionAdminProcessor:
 
     def _not_pending(self, which: str, header: DecideTransactionRequestHeader) -> RequestRefused:
         if header.half_offset is not None:
-            found = self._finder.by_offset(header.half_offset)
+            found = self.finder.by_offset(header.half_offset)
         else:
-            found = self._finder.by_word(header.transaction_id or "")
+            found = self.finder.by_word(header.transaction_id or "")
         if not found:
             return RequestRefused(ResponseCode.QUERY_NOT_FOUND, f"no transaction {which}")
         info = self._info(found[-1])
@@ -165,7 +157,7 @@ class TransactionAdminProcessor:
         return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
     def _refuse_search_without_index(self) -> None:
-        if not self._finder.can_search:
+        if not self.finder.can_search:
             remark = "without an index (messageIndexEnable=false), transactions can only be found by half offset"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
@@ -173,18 +165,18 @@ class TransactionAdminProcessor:
         return _encode(command, [self._info(one) for one in found], total, next_after)
 
     def _with_check_backs(self, info: TransactionInfo) -> TransactionInfo:
-        info.check_backs = [check_back_info(one) for one in self._checks_in_flight.on_record.of(info.half_offset)]
+        info.check_backs = [check_back_info(one) for one in self.checks_in_flight.on_record.of(info.half_offset)]
         return info
 
     def _info(self, found: Found) -> TransactionInfo:
         if not isinstance(found, FoundPending):
             return decided_info(found)
-        online = self._producers.connections(found.transaction.producer_group)
-        owed_since_ms = self._checks_in_flight.owed_since_ms(online, found.commit_log_offset)
+        online = self.producers.connections(found.transaction.producer_group)
+        owed_since_ms = self.checks_in_flight.owed_since_ms(online, found.commit_log_offset)
         return pending_info(
             found,
-            now_ms=self._clock(),
-            check_max=self._messages.policy.check_max,
+            now_ms=self.clock(),
+            check_max=self.messages.policy.check_max,
             is_producer_online=bool(online),
             owed_since_ms=owed_since_ms,
         )

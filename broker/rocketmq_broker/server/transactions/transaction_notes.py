@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from rocketmq_broker.message import topics
@@ -52,30 +53,24 @@ class _NotedOffsets(NamedTuple):
     """The number of losses of records when the offsets were noted. If it has increased since then, the offsets are wrong."""
 
 
+@dataclass(slots=True, eq=False)
 class TransactionNotes:
-    """Saves offsets and check counts every few seconds, and once more when the broker stops."""
+    """Saves offsets and check counts every few seconds, and once more when the broker stops.
 
-    def __init__(
-        self,
-        messages: TransactionalMessages,
-        store: MessageStore,
-        checks_in_flight: ChecksInFlight[Connection],
-        consumer_offsets: ConsumerOffsets,
-        counts_file: CheckCountsFile,
-        idle_s: float,
-    ) -> None:
-        """Creates the notes. While no transaction changes, they are written every `idle_s` seconds."""
-        self._messages = messages
-        self._store = store
-        self._checks_in_flight = checks_in_flight
-        self._consumer_offsets = consumer_offsets
-        self._counts_file = counts_file
-        self._noted: _NotedOffsets | None = None
-        self._kept: TransactionOffsets | None = None
-        self._idle_s = idle_s
-        self._changes_kept: int | None = None
-        self._is_finished = False
-        self._counts_turn = threading.Lock()
+    While no transaction changes, they are written every `idle_s` seconds.
+    """
+
+    messages: TransactionalMessages
+    store: MessageStore
+    checks_in_flight: ChecksInFlight[Connection]
+    consumer_offsets: ConsumerOffsets
+    counts_file: CheckCountsFile
+    idle_s: float
+    _noted: _NotedOffsets | None = field(default=None, init=False)
+    _kept: TransactionOffsets | None = field(default=None, init=False)
+    _changes_kept: int | None = field(default=None, init=False)
+    _is_finished: bool = field(default=False, init=False)
+    _counts_turn: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     async def keep(self) -> None:
         """Saves offsets and check counts every few seconds, until it is cancelled."""
@@ -92,7 +87,7 @@ class TransactionNotes:
             except Exception:
                 logger.exception("cannot save the offsets and check counts of transactions; retrying")
             is_idle = counts is None and self._noted is None and self._kept == kept
-            await asyncio.sleep(self._idle_s if is_idle else KEEP_INTERVAL_S)
+            await asyncio.sleep(self.idle_s if is_idle else KEEP_INTERVAL_S)
 
     def finish(self) -> None:
         """Saves offsets and check counts for the last time. Call it after the last flush of the store. Raises OSError."""
@@ -101,32 +96,32 @@ class TransactionNotes:
         with self._counts_turn:
             # A thread started by `keep` may still be about to write older counts.
             self._is_finished = True
-            self._counts_file.write(self._counts())
+            self.counts_file.write(self._counts())
 
     def note_offsets(self) -> None:
         """Notes the consumer offsets of CID_RMQ_SYS_TRANS, and commits them when all records before them are on disk."""
-        take_backs = self._messages.counts.take_backs
+        take_backs = self.messages.counts.take_backs
         if self._noted is None or self._noted.take_backs != take_backs:
-            self._noted = _NotedOffsets(self._messages.table.advance_offsets(), self._messages.appended_position, take_backs)
-        if self._store.flushed_position >= self._noted.position:
+            self._noted = _NotedOffsets(self.messages.table.advance_offsets(), self.messages.appended_position, take_backs)
+        if self.store.flushed_position >= self._noted.position:
             self._kept = self._noted.offsets
             half_queue_offset, op_queue_offset = self._kept
             group = topics.TRANSACTION_CONSUMER_GROUP
-            self._consumer_offsets.commit(group, topics.HALF_TOPIC, 0, half_queue_offset)
-            self._consumer_offsets.commit(group, topics.OP_HALF_TOPIC, 0, op_queue_offset)
+            self.consumer_offsets.commit(group, topics.HALF_TOPIC, 0, half_queue_offset)
+            self.consumer_offsets.commit(group, topics.OP_HALF_TOPIC, 0, op_queue_offset)
             self._noted = None
 
     def _write_counts(self, counts: dict[str, Any]) -> None:
         with self._counts_turn:
             if not self._is_finished:
-                self._counts_file.write(counts)
+                self.counts_file.write(counts)
 
     def _changed_counts(self) -> dict[str, Any] | None:
-        changes = self._checks_in_flight.changes
+        changes = self.checks_in_flight.changes
         if changes == self._changes_kept:
             return None
         self._changes_kept = changes
         return self._counts()
 
     def _counts(self) -> dict[str, Any]:
-        return check_counts_as_json(self._messages, self._checks_in_flight.unanswered())
+        return check_counts_as_json(self.messages, self.checks_in_flight.unanswered())
