@@ -31,8 +31,8 @@ from rocketmq_broker.admin.session import Session, Target, opened_session
 from rocketmq_broker.admin.timeline.event import BROKER, Arrow
 from rocketmq_broker.client import ClientError, LocalTransactionState, TransactionProducer, local_transaction
 from rocketmq_broker.message import Message, MessageExt, properties
-from rocketmq_broker.protocol.bodies import TransactionInfo
-from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader, ShowTransactionRequestHeader
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
+from rocketmq_broker.protocol.headers.transaction_admin import ListPendingTransactionsRequestHeader, ShowTransactionRequestHeader
 
 PATIENCE_S: Final = 90.0
 PAYMENT_DEADLINE_S: Final = 6

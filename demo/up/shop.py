@@ -24,7 +24,7 @@ from demo.up.keeper import Health, Keeper
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.console import SearchHit, Visit, url
 from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
-from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
+from rocketmq_broker.protocol.headers.transaction_admin import ShowTransactionRequestHeader
 
 GRPC: Final = "clients of RocketMQ 5 (gRPC)"
 """The name of the gRPC address."""

@@ -25,7 +25,7 @@ from lab.benchmarks.broker_parts import BrokerParts
 from lab.benchmarks.recorded_frames import RecordedTransaction
 from rocketmq_broker.protocol.codes import SerializeType
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.send import SendMessageResponseHeader
 from rocketmq_broker.stop_signals import until_interrupted
 from rocketmq_broker.store import FlushDiskType
 

@@ -12,7 +12,8 @@ from rocketmq_broker.message import sysflag
 from rocketmq_broker.protocol.codes import RequestCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import EndTransactionRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 
 RECORDING = Path(__file__).resolve().parents[2] / "tests" / "data" / "frames" / "apache-4.9.7.jsonl"
 QUEUES = 4

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PullConsumer, PushConsumer
 from rocketmq_broker.message import MessageExt
-from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 
 SEND = SendMessageRequestHeaderV2(
     producer_group="p",

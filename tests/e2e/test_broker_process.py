@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
+from rocketmq_broker.protocol.headers.pull import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import SEND
 

@@ -14,14 +14,9 @@ from rocketmq_broker.message.ids import offset_message_id, parse_offset_message_
 from rocketmq_broker.message.record import decode_records, encode_record, host_bytes
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import (
-    ConsumerSendMsgBackRequestHeader,
-    EndTransactionRequestHeader,
-    PullMessageRequestHeader,
-    ResumeCheckHalfMessageRequestHeader,
-    SendMessageResponseHeader,
-    UpdateConsumerOffsetRequestHeader,
-)
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader, UpdateConsumerOffsetRequestHeader
+from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader, ResumeCheckHalfMessageRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import SEND
 

@@ -12,7 +12,7 @@ import pytest
 
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import encode_request
-from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import SEND
 

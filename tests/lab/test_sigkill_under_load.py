@@ -17,7 +17,7 @@ from rocketmq_broker.message.properties import UNIQUE_KEY, find
 from rocketmq_broker.message.record import Record, decode_record, host_bytes
 from rocketmq_broker.message.topics import HALF_TOPIC, OP_HALF_TOPIC
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
+from rocketmq_broker.protocol.headers.pull import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.store import MessageStore, StoreConfig
 from tests.conftest import BrokerProcess

@@ -14,12 +14,37 @@ from typing import Final, TypeVar
 from rocketmq_broker.acl.permission import Permission
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import parse_offset_message_id
-from rocketmq_broker.protocol import headers, pull_sysflag
-from rocketmq_broker.protocol.bodies import BatchAckMessageRequestBody, LockBatchRequestBody, QueryAssignmentRequestBody
+from rocketmq_broker.protocol import pull_sysflag
+from rocketmq_broker.protocol.bodies.group import LockBatchRequestBody
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
+from rocketmq_broker.protocol.bodies.pop import BatchAckMessageRequestBody, QueryAssignmentRequestBody
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers.group import (
+    CloneGroupOffsetRequestHeader,
+    ConsumeMessageDirectlyResultRequestHeader,
+    GetConsumerListByGroupRequestHeader,
+    GetConsumerRunningInfoRequestHeader,
+    GetConsumerStatusRequestHeader,
+    ResetOffsetRequestHeader,
+    UnregisterClientRequestHeader,
+)
+from rocketmq_broker.protocol.headers.pop import (
+    AckMessageRequestHeader,
+    ChangeInvisibleTimeRequestHeader,
+    NotificationRequestHeader,
+    PopMessageRequestHeader,
+)
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader, UpdateConsumerOffsetRequestHeader
+from rocketmq_broker.protocol.headers.send import (
+    ConsumerSendMsgBackRequestHeader,
+    SendHeader,
+    SendMessageRequestHeader,
+    SendMessageRequestHeaderV2,
+)
+from rocketmq_broker.protocol.headers.topic import QueryMessageRequestHeader, ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 
 Resources = dict[str, Permission]
 """Maps topics to permissions. A group's permission is stored under its retry topic."""
@@ -140,7 +165,7 @@ def needs_of(command: RemotingCommand, topic_at: TopicAt) -> Needs:
 def is_read_only(command: RemotingCommand) -> bool:
     """Returns whether the request only reads data, so an auditor may send it. Raises ProtocolError for an invalid header."""
     if command.code in (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE):
-        return not command.decode_header(headers.PullMessageRequestHeader).sys_flag & pull_sysflag.COMMIT_OFFSET
+        return not command.decode_header(PullMessageRequestHeader).sys_flag & pull_sysflag.COMMIT_OFFSET
     return command.code in AUDITOR_CODES
 
 
@@ -193,25 +218,25 @@ def _of(header_type: type[Named], resources: Callable[[Named, TopicAt], Resource
     return find
 
 
-def _send(header: headers.SendHeader, topic_at: TopicAt) -> Resources:
+def _send(header: SendHeader, topic_at: TopicAt) -> Resources:
     return _topic(header.topic, Permission.PUB)
 
 
-def _reply(header: headers.SendHeader, topic_at: TopicAt) -> Resources:
+def _reply(header: SendHeader, topic_at: TopicAt) -> Resources:
     return {} if header.topic.endswith(topics.REPLY_TOPIC_SUFFIX) else _topic(header.topic, Permission.PUB)
 
 
-def _end_transaction(header: headers.EndTransactionRequestHeader, topic_at: TopicAt) -> Resources:
+def _end_transaction(header: EndTransactionRequestHeader, topic_at: TopicAt) -> Resources:
     half = topic_at(header.commit_log_offset)
     return {} if half is None else _topic(half.real_topic, Permission.PUB)
 
 
-def _send_back(header: headers.ConsumerSendMsgBackRequestHeader, topic_at: TopicAt) -> Resources:
+def _send_back(header: ConsumerSendMsgBackRequestHeader, topic_at: TopicAt) -> Resources:
     """Returns SUB on the message's topic and on the group, because the group receives the message again from its retry topic."""
     return {**_stored_at(header.offset, topic_at), **_groups([header.group])}
 
 
-def _consume_directly(header: headers.ConsumeMessageDirectlyResultRequestHeader, topic_at: TopicAt) -> Resources:
+def _consume_directly(header: ConsumeMessageDirectlyResultRequestHeader, topic_at: TopicAt) -> Resources:
     """Returns SUB on the message's topic and on the group, because the broker pushes the message to the named client."""
     needed = _groups([header.consumer_group])
     try:
@@ -220,7 +245,7 @@ def _consume_directly(header: headers.ConsumeMessageDirectlyResultRequestHeader,
         return needed
 
 
-def _clone_offsets(header: headers.CloneGroupOffsetRequestHeader, topic_at: TopicAt) -> Resources:
+def _clone_offsets(header: CloneGroupOffsetRequestHeader, topic_at: TopicAt) -> Resources:
     return {**_topic(header.topic, Permission.SUB), **_groups([header.src_group, header.dest_group])}
 
 
@@ -254,53 +279,53 @@ def _locks(command: RemotingCommand, topic_at: TopicAt) -> Resources:
     return _groups([LockBatchRequestBody.decode(command.body).consumer_group])
 
 
-_PULL: Final = _of(headers.PullMessageRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group))
+_PULL: Final = _of(PullMessageRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group))
 
 FINDERS: Final[dict[int, _Finder]] = {
-    RequestCode.SEND_MESSAGE: _of(headers.SendMessageRequestHeader, _send),
-    RequestCode.SEND_MESSAGE_V2: _of(headers.SendMessageRequestHeaderV2, _send),
-    RequestCode.SEND_BATCH_MESSAGE: _of(headers.SendMessageRequestHeaderV2, _send),
-    RequestCode.SEND_REPLY_MESSAGE: _of(headers.SendMessageRequestHeader, _reply),
-    RequestCode.SEND_REPLY_MESSAGE_V2: _of(headers.SendMessageRequestHeaderV2, _reply),
-    RequestCode.END_TRANSACTION: _of(headers.EndTransactionRequestHeader, _end_transaction),
+    RequestCode.SEND_MESSAGE: _of(SendMessageRequestHeader, _send),
+    RequestCode.SEND_MESSAGE_V2: _of(SendMessageRequestHeaderV2, _send),
+    RequestCode.SEND_BATCH_MESSAGE: _of(SendMessageRequestHeaderV2, _send),
+    RequestCode.SEND_REPLY_MESSAGE: _of(SendMessageRequestHeader, _reply),
+    RequestCode.SEND_REPLY_MESSAGE_V2: _of(SendMessageRequestHeaderV2, _reply),
+    RequestCode.END_TRANSACTION: _of(EndTransactionRequestHeader, _end_transaction),
     RequestCode.PULL_MESSAGE: _PULL,
     RequestCode.LITE_PULL_MESSAGE: _PULL,
     RequestCode.POP_MESSAGE: _of(
-        headers.PopMessageRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
+        PopMessageRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
     ),
     RequestCode.NOTIFICATION: _of(
-        headers.NotificationRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
+        NotificationRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
     ),
-    RequestCode.ACK_MESSAGE: _of(headers.AckMessageRequestHeader, lambda header, _: _popped(header.topic, header.consumer_group)),
+    RequestCode.ACK_MESSAGE: _of(AckMessageRequestHeader, lambda header, _: _popped(header.topic, header.consumer_group)),
     RequestCode.BATCH_ACK_MESSAGE: _batch_ack,
     RequestCode.CHANGE_MESSAGE_INVISIBLETIME: _of(
-        headers.ChangeInvisibleTimeRequestHeader, lambda header, _: _popped(header.topic, header.consumer_group)
+        ChangeInvisibleTimeRequestHeader, lambda header, _: _popped(header.topic, header.consumer_group)
     ),
     RequestCode.QUERY_ASSIGNMENT: _assignment,
-    RequestCode.QUERY_MESSAGE: _of(headers.QueryMessageRequestHeader, lambda header, _: _topic(header.topic, Permission.SUB)),
-    RequestCode.VIEW_MESSAGE_BY_ID: _of(headers.ViewMessageRequestHeader, lambda header, at: _stored_at(header.offset, at)),
-    RequestCode.CONSUMER_SEND_MSG_BACK: _of(headers.ConsumerSendMsgBackRequestHeader, _send_back),
+    RequestCode.QUERY_MESSAGE: _of(QueryMessageRequestHeader, lambda header, _: _topic(header.topic, Permission.SUB)),
+    RequestCode.VIEW_MESSAGE_BY_ID: _of(ViewMessageRequestHeader, lambda header, at: _stored_at(header.offset, at)),
+    RequestCode.CONSUMER_SEND_MSG_BACK: _of(ConsumerSendMsgBackRequestHeader, _send_back),
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: _of(
-        headers.GetConsumerListByGroupRequestHeader, lambda header, _: _groups([header.consumer_group])
+        GetConsumerListByGroupRequestHeader, lambda header, _: _groups([header.consumer_group])
     ),
-    RequestCode.UNREGISTER_CLIENT: _of(headers.UnregisterClientRequestHeader, lambda header, _: _groups([header.consumer_group])),
+    RequestCode.UNREGISTER_CLIENT: _of(UnregisterClientRequestHeader, lambda header, _: _groups([header.consumer_group])),
     RequestCode.HEART_BEAT: _heartbeat,
     RequestCode.UPDATE_CONSUMER_OFFSET: _of(
-        headers.UpdateConsumerOffsetRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
+        UpdateConsumerOffsetRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
     ),
     RequestCode.LOCK_BATCH_MQ: _locks,
     RequestCode.UNLOCK_BATCH_MQ: _locks,
     RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: _of(
-        headers.ResetOffsetRequestHeader, lambda header, _: _topic_and_group(header.topic, header.group)
+        ResetOffsetRequestHeader, lambda header, _: _topic_and_group(header.topic, header.group)
     ),
     RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: _of(
-        headers.GetConsumerStatusRequestHeader, lambda header, _: _topic_and_group(header.topic, header.group)
+        GetConsumerStatusRequestHeader, lambda header, _: _topic_and_group(header.topic, header.group)
     ),
     RequestCode.GET_CONSUMER_RUNNING_INFO: _of(
-        headers.GetConsumerRunningInfoRequestHeader, lambda header, _: _groups([header.consumer_group])
+        GetConsumerRunningInfoRequestHeader, lambda header, _: _groups([header.consumer_group])
     ),
-    RequestCode.CLONE_GROUP_OFFSET: _of(headers.CloneGroupOffsetRequestHeader, _clone_offsets),
-    RequestCode.CONSUME_MESSAGE_DIRECTLY: _of(headers.ConsumeMessageDirectlyResultRequestHeader, _consume_directly),
+    RequestCode.CLONE_GROUP_OFFSET: _of(CloneGroupOffsetRequestHeader, _clone_offsets),
+    RequestCode.CONSUME_MESSAGE_DIRECTLY: _of(ConsumeMessageDirectlyResultRequestHeader, _consume_directly),
 }
 """Maps request codes to finders.
 

@@ -48,8 +48,8 @@ from rocketmq_broker.admin.session import Session, Target
 from rocketmq_broker.admin.timeline.commands import timeline
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.times import FOREVER_MS
-from rocketmq_broker.protocol.bodies import TransactionInfo
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
+from rocketmq_broker.protocol.headers.transaction_admin import (
     ListDecidedTransactionsRequestHeader,
     ListPendingTransactionsRequestHeader,
     ShowTransactionRequestHeader,

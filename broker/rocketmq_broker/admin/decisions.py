@@ -10,8 +10,8 @@ from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import MessageId, parse_offset_message_id
-from rocketmq_broker.protocol.bodies import TransactionInfo
-from rocketmq_broker.protocol.headers import DecideTransactionRequestHeader, ShowTransactionRequestHeader
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
+from rocketmq_broker.protocol.headers.transaction_admin import DecideTransactionRequestHeader, ShowTransactionRequestHeader
 
 PENDING = "pending"
 _MAX_OFFSET = 2**63 - 1

@@ -15,7 +15,7 @@ from rocketmq_broker.admin.broker_requests.figures import (
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.message import topics
-from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
+from rocketmq_broker.protocol.headers.transaction_admin import ListPendingTransactionsRequestHeader
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.cluster.known_topics import is_user_topic
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.configs import TopicConfig
-from rocketmq_broker.protocol.bodies import TopicConfigSerializeWrapper, TopicList
+from rocketmq_broker.protocol.bodies.topic import TopicConfigSerializeWrapper, TopicList
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import CreateTopicRequestHeader
+from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader
 from rocketmq_broker.store.tables.topic_configs import TopicConfigs
 
 POLL_INTERVAL_S = 2.0

@@ -8,11 +8,12 @@ from typing import Final
 from rocketmq_broker.message import permissions
 from rocketmq_broker.nameserver.kv_config import KVConfig
 from rocketmq_broker.nameserver.routes import RouteTable
-from rocketmq_broker.protocol.bodies import KVTable, TopicList
+from rocketmq_broker.protocol.bodies.broker import KVTable
 from rocketmq_broker.protocol.bodies.route import QueueData
+from rocketmq_broker.protocol.bodies.topic import TopicList
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.name_server import (
     AddWritePermOfBrokerRequestHeader,
     AddWritePermOfBrokerResponseHeader,
     DeleteKVConfigRequestHeader,

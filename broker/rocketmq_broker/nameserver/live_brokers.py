@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from rocketmq_broker.nameserver.limits import MAX_BROKERS
-from rocketmq_broker.protocol.bodies import DataVersion
+from rocketmq_broker.protocol.bodies.topic import DataVersion
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.complaints import Complaints
 from rocketmq_broker.remoting.dispatcher import RequestRefused

@@ -10,10 +10,12 @@ from rocketmq_broker.message.steps import finish
 from rocketmq_broker.nameserver import limits
 from rocketmq_broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
 from rocketmq_broker.nameserver.routes import BrokerRegistration, RouteTable
-from rocketmq_broker.protocol.bodies import DataVersion, KVTable, RegisterBrokerBody
+from rocketmq_broker.protocol.bodies.broker import KVTable
+from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
+from rocketmq_broker.protocol.bodies.topic import DataVersion
 from rocketmq_broker.protocol.codes import FURTHER_DETAILS, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.name_server import (
     GetRouteInfoRequestHeader,
     QueryDataVersionRequestHeader,
     QueryDataVersionResponseHeader,

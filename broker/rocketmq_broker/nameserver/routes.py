@@ -10,8 +10,8 @@ from rocketmq_broker.message import permissions
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.nameserver import limits
 from rocketmq_broker.nameserver.live_brokers import LiveBroker, LiveBrokers
-from rocketmq_broker.protocol.bodies import DataVersion, TopicConfigSerializeWrapper
 from rocketmq_broker.protocol.bodies.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketmq_broker.protocol.bodies.topic import DataVersion, TopicConfigSerializeWrapper
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 

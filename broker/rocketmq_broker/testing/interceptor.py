@@ -20,15 +20,14 @@ from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode, ResponseC
 from rocketmq_broker.protocol.command import ONEWAY_FLAG, RemotingCommand, encode_response
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
-    CheckTransactionStateRequestHeader,
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.send import (
     ConsumerSendMsgBackRequestHeader,
-    EndTransactionRequestHeader,
-    PullMessageRequestHeader,
     SendHeader,
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,
 )
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.testing.apache import LikeApache
 from rocketmq_broker.testing.journal import EventKind, Journal

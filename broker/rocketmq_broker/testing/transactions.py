@@ -9,26 +9,28 @@ from typing import Any, Final, cast
 
 from rocketmq_broker.message import MessageExt, topics
 from rocketmq_broker.message.record import Record, decode_records, to_message
-from rocketmq_broker.protocol.bodies import ProducerConnection, TopicConfigSerializeWrapper, TransactionInfo, TransactionList
-from rocketmq_broker.protocol.bodies.group import ConsumerConnection, ConsumeStats
+from rocketmq_broker.protocol.bodies.group import ConsumerConnection, ConsumeStats, ProducerConnection
 from rocketmq_broker.protocol.bodies.heartbeat import MessageModel
+from rocketmq_broker.protocol.bodies.topic import TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import (
     GetConsumerConnectionListRequestHeader,
     GetConsumeStatsRequestHeader,
+    GetProducerConnectionListRequestHeader,
+)
+from rocketmq_broker.protocol.headers.pull import (
     GetMaxOffsetRequestHeader,
     GetMaxOffsetResponseHeader,
     GetMinOffsetRequestHeader,
     GetMinOffsetResponseHeader,
-    GetProducerConnectionListRequestHeader,
-    ListPendingTransactionsRequestHeader,
     PullMessageRequestHeader,
     PullMessageResponseHeader,
-    ShowTransactionRequestHeader,
 )
+from rocketmq_broker.protocol.headers.transaction_admin import ListPendingTransactionsRequestHeader, ShowTransactionRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 
 PENDING: Final = "pending"

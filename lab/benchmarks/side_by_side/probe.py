@@ -9,12 +9,9 @@ from demo.processes import ProcessFailed
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import (
-    CreateTopicRequestHeader,
-    GetMaxOffsetRequestHeader,
-    GetMaxOffsetResponseHeader,
-    SendMessageRequestHeaderV2,
-)
+from rocketmq_broker.protocol.headers.pull import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.errors import RemotingError
 

@@ -23,7 +23,7 @@ from rocketmq_broker.admin.output.printing import print_json
 from rocketmq_broker.admin.output.times import time_text
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import encode_record, host_bytes
-from rocketmq_broker.protocol.bodies import TransactionInfo
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader

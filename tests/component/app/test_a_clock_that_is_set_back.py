@@ -11,9 +11,9 @@ import pytest
 
 from rocketmq_broker.app import Broker
 from rocketmq_broker.config import BrokerSettings
-from rocketmq_broker.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody
+from rocketmq_broker.protocol.bodies.group import LockBatchRequestBody, LockBatchResponseBody
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
 from rocketmq_broker.protocol.queue_table import MessageQueueData
 from rocketmq_broker.remoting import RemotingClient
 from rocketmq_broker.server.clients import queue_locks

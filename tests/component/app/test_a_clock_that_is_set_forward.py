@@ -16,7 +16,8 @@ from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.name_server import GetRouteInfoRequestHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.world import World, in_world
 from tests.e2e.clients import SEND

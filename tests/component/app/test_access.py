@@ -29,7 +29,7 @@ from rocketmq_broker.client import (
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import DeleteTopicFromNamesrvRequestHeader, GetRouteInfoRequestHeader
+from rocketmq_broker.protocol.headers.name_server import DeleteTopicFromNamesrvRequestHeader, GetRouteInfoRequestHeader
 from rocketmq_broker.remoting import ConnectionClosed, RemotingClient
 from tests.certificates import Authority
 from tests.e2e.clients import SEND

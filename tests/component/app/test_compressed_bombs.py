@@ -10,7 +10,7 @@ from rocketmq_broker.app import Broker
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
 from rocketmq_broker.message import MessageExt, sysflag
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 from rocketmq_broker.remoting.client import RemotingClient
 
 

@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack
 import msgspec
 
 from rocketmq_broker.app import Broker
-from rocketmq_broker.protocol.bodies import TopicConfigAndQueueMapping, TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.bodies.topic import TopicConfigAndQueueMapping, TopicConfigSerializeWrapper
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import CreateTopicRequestHeader, GetTopicConfigRequestHeader
+from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader, GetTopicConfigRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 
 FIFO = {"message.type": "FIFO"}

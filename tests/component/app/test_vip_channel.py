@@ -11,15 +11,13 @@ import pytest
 
 from demo.ports import free_ports
 from rocketmq_broker.app import Broker, StartError
-from rocketmq_broker.protocol.bodies import ProducerConnection
+from rocketmq_broker.protocol.bodies.group import ProducerConnection
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import (
-    GetProducerConnectionListRequestHeader,
-    PullMessageRequestHeader,
-    SendMessageRequestHeaderV2,
-)
+from rocketmq_broker.protocol.headers.group import GetProducerConnectionListRequestHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 from rocketmq_broker.remoting.client import RefusingHandler, RemotingClient
 from rocketmq_broker.remoting.connections.connection import Connection
 from tests.e2e.clients import SEND

@@ -11,17 +11,12 @@ import pytest
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt, PushConsumer
 from rocketmq_broker.client.instance.access import open_remoting
 from rocketmq_broker.message import MessageQueue
-from rocketmq_broker.protocol.bodies import (
-    CMResult,
-    ConsumeMessageDirectlyResult,
-    ConsumerConnection,
-    ConsumerRunningInfo,
-    GetConsumerStatusBody,
-)
+from rocketmq_broker.protocol.bodies.group import ConsumerConnection, GetConsumerStatusBody
+from rocketmq_broker.protocol.bodies.running_info import CMResult, ConsumeMessageDirectlyResult, ConsumerRunningInfo
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import (
     ConsumeMessageDirectlyResultRequestHeader,
     GetConsumerConnectionListRequestHeader,
     GetConsumerRunningInfoRequestHeader,

@@ -13,7 +13,7 @@ import pytest
 
 from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.protocol import RequestCode, encode_request
-from rocketmq_broker.protocol.headers import RegisterBrokerRequestHeader
+from rocketmq_broker.protocol.headers.name_server import RegisterBrokerRequestHeader
 from rocketmq_broker.remoting import Connection, ConnectionLimits, RemotingClient, RemotingServer
 from rocketmq_broker.remoting.client import RefusingHandler
 from rocketmq_broker.remoting.dispatcher import Dispatcher, Steps

@@ -17,7 +17,7 @@ from rocketmq_broker.protocol import (
     encode_request,
     encode_response,
 )
-from rocketmq_broker.protocol.headers import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
+from rocketmq_broker.protocol.headers.pull import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
 from rocketmq_broker.remoting import (
     ConnectFailed,
     Connection,

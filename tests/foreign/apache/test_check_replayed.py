@@ -21,7 +21,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.record import Record
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import QueryConsumerOffsetRequestHeader
+from rocketmq_broker.protocol.headers.pull import QueryConsumerOffsetRequestHeader
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from tests.foreign.apache.cluster import apache_rocketmq
 from tests.foreign.apache.records.stage import COMMIT, ROLLBACK, UNKNOWN, Stage

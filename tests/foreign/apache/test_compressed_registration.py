@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.message.configs import TopicConfig
-from rocketmq_broker.protocol.bodies import TopicList
 from rocketmq_broker.protocol.bodies.route import TopicRouteData
+from rocketmq_broker.protocol.bodies.topic import TopicList
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, RegisterBrokerRequestHeader
+from rocketmq_broker.protocol.headers.name_server import GetRouteInfoRequestHeader, RegisterBrokerRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
 from rocketmq_broker.server.topics.registration_body import encode_registration

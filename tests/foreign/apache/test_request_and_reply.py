@@ -18,9 +18,10 @@ from rocketmq_broker.client import (
     create_reply_message,
 )
 from rocketmq_broker.client.instance.access import open_remoting
-from rocketmq_broker.protocol.bodies import ConsumerConnection, ConsumerRunningInfo
+from rocketmq_broker.protocol.bodies.group import ConsumerConnection
+from rocketmq_broker.protocol.bodies.running_info import ConsumerRunningInfo
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import GetConsumerConnectionListRequestHeader, GetConsumerRunningInfoRequestHeader
+from rocketmq_broker.protocol.headers.group import GetConsumerConnectionListRequestHeader, GetConsumerRunningInfoRequestHeader
 from tests.foreign.apache.cluster import apache_rocketmq
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(600)]

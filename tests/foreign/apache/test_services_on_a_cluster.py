@@ -31,7 +31,7 @@ from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.client import ClientError, Producer, SendStatus
 from rocketmq_broker.message import Message, MessageQueue
 from rocketmq_broker.message.topics import HALF_TOPIC, TRANSACTION_CONSUMER_GROUP
-from rocketmq_broker.protocol.bodies import ConsumeStats
+from rocketmq_broker.protocol.bodies.group import ConsumeStats
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
 from tests.foreign.apache.cluster import Cluster, Member, apache_cluster

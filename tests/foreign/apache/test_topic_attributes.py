@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from demo.processes import Processes
-from rocketmq_broker.protocol.bodies import TopicConfigAndQueueMapping, TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.bodies.topic import TopicConfigAndQueueMapping, TopicConfigSerializeWrapper
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import CreateTopicRequestHeader, GetTopicConfigRequestHeader
+from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader, GetTopicConfigRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.foreign.apache.places import Place, Running
 

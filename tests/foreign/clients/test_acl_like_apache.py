@@ -17,7 +17,7 @@ from demo.ports import free_ports
 from demo.processes import Processes
 from demo.system import add_broker
 from rocketmq_broker.acl import SessionCredentials
-from rocketmq_broker.protocol.bodies import LockBatchRequestBody
+from rocketmq_broker.protocol.bodies.group import LockBatchRequestBody
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, SerializeType
 from rocketmq_broker.remoting import RemotingClient, RemotingTimeout

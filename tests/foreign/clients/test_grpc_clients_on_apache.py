@@ -11,7 +11,7 @@ import pytest
 
 from demo.ports import free_ports
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader
+from rocketmq_broker.protocol.headers.name_server import GetRouteInfoRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.foreign.apache.cluster import apache_rocketmq
 from tests.foreign.clients.grpc.clients import BUILD_SECONDS, CLIENTS, FIFO_PUSH, PLAIN, RUN_SECONDS, Client, prepare, results_of

@@ -7,22 +7,20 @@ import json
 import random
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from rocketmq_broker.protocol import ext_fields, headers
+from rocketmq_broker.protocol import ext_fields
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
+from rocketmq_broker.protocol.headers.pull import PullMessageResponseHeader
+from tests.header_types import header_types
 from tests.lab.fuzz.bodies import answer_body, request_body
 from tests.lab.fuzz.values import Values
 
 CODES: tuple[int, ...] = (*RequestCode, *AdminRequestCode)
-_HEADERS: dict[str, type[msgspec.Struct]] = {
-    name: kind
-    for name in headers.__all__
-    if isinstance(kind := getattr(headers, name), type) and issubclass(kind, msgspec.Struct)
-}
+_HEADERS: Mapping[str, type[msgspec.Struct]] = header_types()
 _OF_CODE = {
     "SEND_MESSAGE_V2": "SendMessageRequestHeaderV2", "SEND_BATCH_MESSAGE": "SendMessageRequestHeaderV2", "CONSUMER_SEND_MSG_BACK": "ConsumerSendMsgBackRequestHeader",
     "GET_ROUTEINFO_BY_TOPIC": "GetRouteInfoRequestHeader", "UNREGISTER_CLIENT": "UnregisterClientRequestHeader", "VIEW_MESSAGE_BY_ID": "ViewMessageRequestHeader",
@@ -55,7 +53,7 @@ class FrameMaker:
     def answer(self, code: int, opaque: int) -> bytes:
         """Returns the frame of a response to a request with this code."""
         name = code_name(code).replace("_", "").lower() + "responseheader"
-        kind = next((kind for other, kind in _HEADERS.items() if other.lower() == name), headers.PullMessageResponseHeader)
+        kind = next((kind for other, kind in _HEADERS.items() if other.lower() == name), PullMessageResponseHeader)
         answered = self.chance.choice((0, 0, 0, 0, 0, 1, 10, 17, 19, 20, 21, 22, -1, 2**31 - 1))
         return self.frame(answered, self._fields(kind), answer_body(self.values, code), 1, opaque=opaque, is_whole=True)
 

@@ -15,12 +15,9 @@ from rocketmq_broker.app import Broker
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
-    EndTransactionRequestHeader,
-    PullMessageRequestHeader,
-    SendMessageRequestHeaderV2,
-    SendMessageResponseHeader,
-)
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.lab.fuzz.frames import FrameMaker, code_name
 from tests.lab.fuzz.transport import connected

@@ -8,7 +8,7 @@ from lab.simulation.judges.violation import Promise
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 from rocketmq_broker.transaction import transitions

@@ -10,7 +10,7 @@ from rocketmq_broker.acl import AccessDenied, AccessRules, Account, AccountMista
 from rocketmq_broker.acl.needs import ADMIN_CODES, AUDITOR_CODES, FINDERS, StoredUnder
 from rocketmq_broker.acl.remote_address import parse_remote_addresses
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.protocol.bodies import LockBatchRequestBody
+from rocketmq_broker.protocol.bodies.group import LockBatchRequestBody
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand

@@ -14,29 +14,28 @@ from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.ids import parse_offset_message_id
 from rocketmq_broker.message.record import body_crc, encode_record, host_bytes
 from rocketmq_broker.protocol import pull_sysflag
-from rocketmq_broker.protocol.bodies import (
-    MarkInfo,
-    MarkList,
-    ParkedCounts,
-    TopicConfigSerializeWrapper,
-    TransactionInfo,
-    TransactionList,
-)
+from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo, MarkList, ParkedCounts
+from rocketmq_broker.protocol.bodies.topic import TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import (
-    DecideTransactionRequestHeader,
+from rocketmq_broker.protocol.headers.parked_admin import (
     DismissDeadLetterRequestHeader,
+    ListMarksRequestHeader,
+    RetryDeadLetterRequestHeader,
+)
+from rocketmq_broker.protocol.headers.pull import (
     GetMaxOffsetResponseHeader,
     GetMinOffsetResponseHeader,
-    ListDecidedTransactionsRequestHeader,
-    ListMarksRequestHeader,
-    ListPendingTransactionsRequestHeader,
     PullMessageRequestHeader,
     PullMessageResponseHeader,
-    QueryMessageRequestHeader,
-    ResumeCheckHalfMessageRequestHeader,
-    RetryDeadLetterRequestHeader,
+)
+from rocketmq_broker.protocol.headers.topic import QueryMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction import ResumeCheckHalfMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction_admin import (
+    DecideTransactionRequestHeader,
+    ListDecidedTransactionsRequestHeader,
+    ListPendingTransactionsRequestHeader,
     ShowTransactionRequestHeader,
 )
 from rocketmq_broker.remoting.errors import RemotingTimeout

@@ -18,13 +18,13 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
-from rocketmq_broker.protocol.bodies import MarkInfo, ParkedCounts
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo, ParkedCounts
+from rocketmq_broker.protocol.headers.parked_admin import (
     DismissDeadLetterRequestHeader,
     ListMarksRequestHeader,
     RetryDeadLetterRequestHeader,
-    SendMessageRequestHeaderV2,
 )
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 
 DLQ, RETRY_TOPIC = "%DLQ%credits", "%RETRY%credits"
 OWN = {"UNIQ_KEY": "A1", "KEYS": "order-1", "RETRY_TOPIC": "orders", "TRAN_MSG": "true"}

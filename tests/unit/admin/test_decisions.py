@@ -18,11 +18,14 @@ from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
-from rocketmq_broker.protocol.bodies import TransactionInfo, TransactionList
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import DecideTransactionRequestHeader, ListPendingTransactionsRequestHeader
+from rocketmq_broker.protocol.headers.transaction_admin import (
+    DecideTransactionRequestHeader,
+    ListPendingTransactionsRequestHeader,
+)
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.errors import ConnectFailed
 

@@ -4,7 +4,7 @@ import pytest
 
 from rocketmq_broker.admin.output import tables
 from rocketmq_broker.admin.output.printing import print_json
-from rocketmq_broker.protocol.bodies import TransactionInfo
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
 
 
 def info(**fields: object) -> TransactionInfo:

@@ -14,7 +14,7 @@ from rocketmq_broker.admin.timeline.evidence import GroupEvidence, TimelineEvide
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
-from rocketmq_broker.protocol.bodies import CheckBackInfo, TransactionInfo
+from rocketmq_broker.protocol.bodies.transaction_admin import CheckBackInfo, TransactionInfo
 
 HALF_MS = 10_000
 

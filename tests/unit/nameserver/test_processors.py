@@ -10,13 +10,15 @@ from rocketmq_broker.nameserver.admin_processor import AdminProcessor
 from rocketmq_broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
 from rocketmq_broker.nameserver.route_processor import RouteProcessor
 from rocketmq_broker.nameserver.routes import RouteTable
-from rocketmq_broker.protocol.bodies import DataVersion, KVTable, RegisterBrokerBody, TopicConfigSerializeWrapper, TopicList
+from rocketmq_broker.protocol.bodies.broker import KVTable
+from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
 from rocketmq_broker.protocol.bodies.route import ClusterInfo, TopicRouteData
+from rocketmq_broker.protocol.bodies.topic import DataVersion, TopicConfigSerializeWrapper, TopicList
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.name_server import (
     AddWritePermOfBrokerRequestHeader,
     AddWritePermOfBrokerResponseHeader,
     DeleteKVConfigRequestHeader,

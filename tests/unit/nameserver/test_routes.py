@@ -8,7 +8,7 @@ from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.nameserver import limits, live_brokers
 from rocketmq_broker.nameserver.live_brokers import BROKER_EXPIRES_MS, BROKER_HOLDS_NAME_MS
 from rocketmq_broker.nameserver.routes import BrokerRegistration, Master, RouteTable
-from rocketmq_broker.protocol.bodies import DataVersion, TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.bodies.topic import DataVersion, TopicConfigSerializeWrapper
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 NOW_MS = 1_700_000_000_000

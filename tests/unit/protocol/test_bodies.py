@@ -13,28 +13,27 @@ from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.steps import finish
 from rocketmq_broker.message.text.fastjson import standard_json
 from rocketmq_broker.protocol import BodyError
-from rocketmq_broker.protocol.bodies import (
-    CMResult,
-    ConsumeMessageDirectlyResult,
-    ConsumeQueueData,
+from rocketmq_broker.protocol.bodies.broker import ConsumeQueueData, QueryConsumeQueueResponseBody
+from rocketmq_broker.protocol.bodies.group import (
     ConsumerConnection,
-    ConsumerRunningInfo,
     ConsumeStats,
     ConsumeStatsList,
     GetConsumerStatusBody,
     LockBatchResponseBody,
     OffsetWrapper,
-    ProcessQueueInfo,
-    QueryConsumeQueueResponseBody,
-    RegisterBrokerBody,
     ResetOffsetBody,
-    TopicConfigSerializeWrapper,
-    TopicList,
-    TransactionInfo,
-    TransactionList,
 )
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
+from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
 from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketmq_broker.protocol.bodies.running_info import (
+    CMResult,
+    ConsumeMessageDirectlyResult,
+    ConsumerRunningInfo,
+    ProcessQueueInfo,
+)
+from rocketmq_broker.protocol.bodies.topic import TopicConfigSerializeWrapper, TopicList
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
 from rocketmq_broker.protocol.body import Body
 from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
 

@@ -11,84 +11,127 @@ import pytest
 
 from rocketmq_broker.message import record
 from rocketmq_broker.message.text.fastjson import standard_json
-from rocketmq_broker.protocol import (
-    CommandHeader,
-    FrameDecoder,
-    RemotingCommand,
-    RequestCode,
-    SerializeType,
-    encode_request,
-    headers,
-)
-from rocketmq_broker.protocol.bodies import (
+from rocketmq_broker.protocol import CommandHeader, FrameDecoder, RemotingCommand, RequestCode, SerializeType, encode_request
+from rocketmq_broker.protocol.bodies.broker import KVTable
+from rocketmq_broker.protocol.bodies.group import (
     ConsumeStats,
     ConsumeStatsList,
     GetConsumerListByGroupResponseBody,
     GroupList,
-    KVTable,
     LockBatchRequestBody,
     LockBatchResponseBody,
     ProducerTableInfo,
-    RegisterBrokerBody,
     ResetOffsetBody,
-    SubscriptionGroupBody,
-    TopicList,
-    TopicStatsTable,
     UnlockBatchRequestBody,
 )
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
+from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
 from rocketmq_broker.protocol.bodies.route import ClusterInfo, TopicRouteData
+from rocketmq_broker.protocol.bodies.topic import SubscriptionGroupBody, TopicList, TopicStatsTable
 from rocketmq_broker.protocol.body import Body
+from rocketmq_broker.protocol.headers.group import (
+    DeleteSubscriptionGroupRequestHeader,
+    GetConsumerConnectionListRequestHeader,
+    GetConsumerListByGroupRequestHeader,
+    GetConsumeStatsInBrokerHeader,
+    GetConsumeStatsRequestHeader,
+    GetProducerConnectionListRequestHeader,
+    NotifyConsumerIdsChangedRequestHeader,
+    QueryTopicConsumeByWhoRequestHeader,
+    ResetOffsetRequestHeader,
+    UnregisterClientRequestHeader,
+)
+from rocketmq_broker.protocol.headers.name_server import (
+    AddWritePermOfBrokerRequestHeader,
+    AddWritePermOfBrokerResponseHeader,
+    DeleteKVConfigRequestHeader,
+    DeleteTopicFromNamesrvRequestHeader,
+    GetRouteInfoRequestHeader,
+    PutKVConfigRequestHeader,
+    RegisterBrokerRequestHeader,
+    RegisterBrokerResponseHeader,
+    WipeWritePermOfBrokerRequestHeader,
+    WipeWritePermOfBrokerResponseHeader,
+)
+from rocketmq_broker.protocol.headers.pull import (
+    GetEarliestMsgStoretimeRequestHeader,
+    GetEarliestMsgStoretimeResponseHeader,
+    GetMaxOffsetRequestHeader,
+    GetMaxOffsetResponseHeader,
+    GetMinOffsetRequestHeader,
+    GetMinOffsetResponseHeader,
+    PullMessageRequestHeader,
+    PullMessageResponseHeader,
+    QueryConsumerOffsetRequestHeader,
+    QueryConsumerOffsetResponseHeader,
+    SearchOffsetRequestHeader,
+    SearchOffsetResponseHeader,
+    UpdateConsumerOffsetRequestHeader,
+)
+from rocketmq_broker.protocol.headers.send import (
+    ConsumerSendMsgBackRequestHeader,
+    SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
+)
+from rocketmq_broker.protocol.headers.topic import (
+    CreateTopicRequestHeader,
+    DeleteTopicRequestHeader,
+    GetBrokerConfigResponseHeader,
+    GetTopicStatsInfoRequestHeader,
+    QueryMessageRequestHeader,
+    QueryMessageResponseHeader,
+)
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 
 REQUEST_HEADERS: dict[int, type[CommandHeader]] = {
-    RequestCode.PULL_MESSAGE: headers.PullMessageRequestHeader,
-    RequestCode.QUERY_MESSAGE: headers.QueryMessageRequestHeader,
-    RequestCode.QUERY_CONSUMER_OFFSET: headers.QueryConsumerOffsetRequestHeader,
-    RequestCode.UPDATE_CONSUMER_OFFSET: headers.UpdateConsumerOffsetRequestHeader,
-    RequestCode.UPDATE_AND_CREATE_TOPIC: headers.CreateTopicRequestHeader,
-    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: headers.SearchOffsetRequestHeader,
-    RequestCode.GET_MAX_OFFSET: headers.GetMaxOffsetRequestHeader,
-    RequestCode.GET_MIN_OFFSET: headers.GetMinOffsetRequestHeader,
-    RequestCode.GET_EARLIEST_MSG_STORETIME: headers.GetEarliestMsgStoretimeRequestHeader,
-    RequestCode.UNREGISTER_CLIENT: headers.UnregisterClientRequestHeader,
-    RequestCode.CONSUMER_SEND_MSG_BACK: headers.ConsumerSendMsgBackRequestHeader,
-    RequestCode.END_TRANSACTION: headers.EndTransactionRequestHeader,
-    RequestCode.GET_CONSUMER_LIST_BY_GROUP: headers.GetConsumerListByGroupRequestHeader,
-    RequestCode.CHECK_TRANSACTION_STATE: headers.CheckTransactionStateRequestHeader,
-    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: headers.NotifyConsumerIdsChangedRequestHeader,
-    RequestCode.PUT_KV_CONFIG: headers.PutKVConfigRequestHeader,
-    RequestCode.DELETE_KV_CONFIG: headers.DeleteKVConfigRequestHeader,
-    RequestCode.REGISTER_BROKER: headers.RegisterBrokerRequestHeader,
-    RequestCode.GET_ROUTEINFO_BY_TOPIC: headers.GetRouteInfoRequestHeader,
-    RequestCode.GET_TOPIC_STATS_INFO: headers.GetTopicStatsInfoRequestHeader,
-    RequestCode.GET_CONSUMER_CONNECTION_LIST: headers.GetConsumerConnectionListRequestHeader,
-    RequestCode.GET_PRODUCER_CONNECTION_LIST: headers.GetProducerConnectionListRequestHeader,
-    RequestCode.WIPE_WRITE_PERM_OF_BROKER: headers.WipeWritePermOfBrokerRequestHeader,
-    RequestCode.ADD_WRITE_PERM_OF_BROKER: headers.AddWritePermOfBrokerRequestHeader,
-    RequestCode.DELETE_SUBSCRIPTIONGROUP: headers.DeleteSubscriptionGroupRequestHeader,
-    RequestCode.GET_CONSUME_STATS: headers.GetConsumeStatsRequestHeader,
-    RequestCode.DELETE_TOPIC_IN_BROKER: headers.DeleteTopicRequestHeader,
-    RequestCode.DELETE_TOPIC_IN_NAMESRV: headers.DeleteTopicFromNamesrvRequestHeader,
-    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: headers.ResetOffsetRequestHeader,
-    RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: headers.QueryTopicConsumeByWhoRequestHeader,
-    RequestCode.SEND_MESSAGE_V2: headers.SendMessageRequestHeaderV2,
-    RequestCode.SEND_BATCH_MESSAGE: headers.SendMessageRequestHeaderV2,
-    RequestCode.GET_BROKER_CONSUME_STATS: headers.GetConsumeStatsInBrokerHeader,
+    RequestCode.PULL_MESSAGE: PullMessageRequestHeader,
+    RequestCode.QUERY_MESSAGE: QueryMessageRequestHeader,
+    RequestCode.QUERY_CONSUMER_OFFSET: QueryConsumerOffsetRequestHeader,
+    RequestCode.UPDATE_CONSUMER_OFFSET: UpdateConsumerOffsetRequestHeader,
+    RequestCode.UPDATE_AND_CREATE_TOPIC: CreateTopicRequestHeader,
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: SearchOffsetRequestHeader,
+    RequestCode.GET_MAX_OFFSET: GetMaxOffsetRequestHeader,
+    RequestCode.GET_MIN_OFFSET: GetMinOffsetRequestHeader,
+    RequestCode.GET_EARLIEST_MSG_STORETIME: GetEarliestMsgStoretimeRequestHeader,
+    RequestCode.UNREGISTER_CLIENT: UnregisterClientRequestHeader,
+    RequestCode.CONSUMER_SEND_MSG_BACK: ConsumerSendMsgBackRequestHeader,
+    RequestCode.END_TRANSACTION: EndTransactionRequestHeader,
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: GetConsumerListByGroupRequestHeader,
+    RequestCode.CHECK_TRANSACTION_STATE: CheckTransactionStateRequestHeader,
+    RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: NotifyConsumerIdsChangedRequestHeader,
+    RequestCode.PUT_KV_CONFIG: PutKVConfigRequestHeader,
+    RequestCode.DELETE_KV_CONFIG: DeleteKVConfigRequestHeader,
+    RequestCode.REGISTER_BROKER: RegisterBrokerRequestHeader,
+    RequestCode.GET_ROUTEINFO_BY_TOPIC: GetRouteInfoRequestHeader,
+    RequestCode.GET_TOPIC_STATS_INFO: GetTopicStatsInfoRequestHeader,
+    RequestCode.GET_CONSUMER_CONNECTION_LIST: GetConsumerConnectionListRequestHeader,
+    RequestCode.GET_PRODUCER_CONNECTION_LIST: GetProducerConnectionListRequestHeader,
+    RequestCode.WIPE_WRITE_PERM_OF_BROKER: WipeWritePermOfBrokerRequestHeader,
+    RequestCode.ADD_WRITE_PERM_OF_BROKER: AddWritePermOfBrokerRequestHeader,
+    RequestCode.DELETE_SUBSCRIPTIONGROUP: DeleteSubscriptionGroupRequestHeader,
+    RequestCode.GET_CONSUME_STATS: GetConsumeStatsRequestHeader,
+    RequestCode.DELETE_TOPIC_IN_BROKER: DeleteTopicRequestHeader,
+    RequestCode.DELETE_TOPIC_IN_NAMESRV: DeleteTopicFromNamesrvRequestHeader,
+    RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: ResetOffsetRequestHeader,
+    RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: QueryTopicConsumeByWhoRequestHeader,
+    RequestCode.SEND_MESSAGE_V2: SendMessageRequestHeaderV2,
+    RequestCode.SEND_BATCH_MESSAGE: SendMessageRequestHeaderV2,
+    RequestCode.GET_BROKER_CONSUME_STATS: GetConsumeStatsInBrokerHeader,
 }
 RESPONSE_HEADERS: dict[int, type[CommandHeader]] = {
-    RequestCode.PULL_MESSAGE: headers.PullMessageResponseHeader,
-    RequestCode.QUERY_MESSAGE: headers.QueryMessageResponseHeader,
-    RequestCode.QUERY_CONSUMER_OFFSET: headers.QueryConsumerOffsetResponseHeader,
-    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: headers.SearchOffsetResponseHeader,
-    RequestCode.GET_MAX_OFFSET: headers.GetMaxOffsetResponseHeader,
-    RequestCode.GET_MIN_OFFSET: headers.GetMinOffsetResponseHeader,
-    RequestCode.GET_EARLIEST_MSG_STORETIME: headers.GetEarliestMsgStoretimeResponseHeader,
-    RequestCode.SEND_MESSAGE_V2: headers.SendMessageResponseHeader,
-    RequestCode.SEND_BATCH_MESSAGE: headers.SendMessageResponseHeader,
-    RequestCode.REGISTER_BROKER: headers.RegisterBrokerResponseHeader,
-    RequestCode.WIPE_WRITE_PERM_OF_BROKER: headers.WipeWritePermOfBrokerResponseHeader,
-    RequestCode.ADD_WRITE_PERM_OF_BROKER: headers.AddWritePermOfBrokerResponseHeader,
-    RequestCode.GET_BROKER_CONFIG: headers.GetBrokerConfigResponseHeader,
+    RequestCode.PULL_MESSAGE: PullMessageResponseHeader,
+    RequestCode.QUERY_MESSAGE: QueryMessageResponseHeader,
+    RequestCode.QUERY_CONSUMER_OFFSET: QueryConsumerOffsetResponseHeader,
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: SearchOffsetResponseHeader,
+    RequestCode.GET_MAX_OFFSET: GetMaxOffsetResponseHeader,
+    RequestCode.GET_MIN_OFFSET: GetMinOffsetResponseHeader,
+    RequestCode.GET_EARLIEST_MSG_STORETIME: GetEarliestMsgStoretimeResponseHeader,
+    RequestCode.SEND_MESSAGE_V2: SendMessageResponseHeader,
+    RequestCode.SEND_BATCH_MESSAGE: SendMessageResponseHeader,
+    RequestCode.REGISTER_BROKER: RegisterBrokerResponseHeader,
+    RequestCode.WIPE_WRITE_PERM_OF_BROKER: WipeWritePermOfBrokerResponseHeader,
+    RequestCode.ADD_WRITE_PERM_OF_BROKER: AddWritePermOfBrokerResponseHeader,
+    RequestCode.GET_BROKER_CONFIG: GetBrokerConfigResponseHeader,
 }
 REQUEST_BODIES: dict[int, type[Body]] = {
     RequestCode.HEART_BEAT: HeartbeatData,
@@ -214,7 +257,7 @@ def test_the_registration_is_checked_by_its_crc() -> None:
     for captured in ALL:
         if captured.code == RequestCode.REGISTER_BROKER:
             command = captured.command()
-            header = command.decode_header(headers.RegisterBrokerRequestHeader)
+            header = command.decode_header(RegisterBrokerRequestHeader)
             assert header.body_crc32 == zlib.crc32(command.body) & 0x7FFFFFFF
 
 

@@ -17,20 +17,13 @@ from rocketmq_broker.protocol import (
     SerializeType,
     encode_request,
     encode_response,
-    headers,
 )
 from rocketmq_broker.protocol.command import encode_response_in_parts
-from rocketmq_broker.protocol.headers import (
-    CreateTopicRequestHeader,
-    EndTransactionRequestHeader,
-    GetMaxOffsetRequestHeader,
-    GetMaxOffsetResponseHeader,
-    PullMessageRequestHeader,
-    QueryMessageRequestHeader,
-    SendMessageRequestHeader,
-    SendMessageRequestHeaderV2,
-    SendMessageResponseHeader,
-)
+from rocketmq_broker.protocol.headers.pull import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader, PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader, QueryMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
+from tests.header_types import header_types
 
 BOTH = pytest.mark.parametrize("serialize_type", SerializeType)
 
@@ -265,8 +258,6 @@ def test_a_language_without_a_number_is_other() -> None:
 
 
 def test_no_two_fields_of_a_header_have_the_same_name_on_the_wire() -> None:
-    for name in headers.__all__:
-        header_type = getattr(headers, name)
-        if isinstance(header_type, type) and issubclass(header_type, CommandHeader):
-            names = header_type.__struct_encode_fields__
-            assert len(set(names)) == len(names)
+    for header_type in header_types().values():
+        names = header_type.__struct_encode_fields__
+        assert len(set(names)) == len(names)

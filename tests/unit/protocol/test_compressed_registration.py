@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.steps import finish
 from rocketmq_broker.protocol import BodyError
-from rocketmq_broker.protocol.bodies import DataVersion, RegisterBrokerBody, TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
+from rocketmq_broker.protocol.bodies.topic import DataVersion, TopicConfigSerializeWrapper
 
 names = st.text(st.characters(categories=("L", "N"), include_characters="%-_"), min_size=1, max_size=20)
 

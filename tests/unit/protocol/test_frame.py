@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.protocol import FrameDecoder, FrameError, HeaderError, RequestCode, SerializeType, encode_request
-from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.name_server import GetRouteInfoRequestHeader
+from rocketmq_broker.protocol.headers.topic import ViewMessageRequestHeader
 
 
 def frame(opaque: int = 1, body: bytes = b"", serialize_type: SerializeType = SerializeType.JSON) -> bytes:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from rocketmq_broker.protocol import CommandHeader, headers
+from tests.header_types import header_types
 
 APACHE = {
     "AckMessageRequestHeader": "consumerGroup! topic! queueId! extraInfo! offset!",
@@ -115,11 +115,6 @@ NOT_INSISTED_ON = {
 }
 """Fields that older clients leave out, and without which it is clear what is meant."""
 INSISTED_ON = {"GetBrokerAclConfigResponseHeader": {"allAclFileVersion"}}
-
-
-def header_types() -> dict[str, type[CommandHeader]]:
-    named = {name: getattr(headers, name) for name in headers.__all__}
-    return {name: each for name, each in named.items() if isinstance(each, type) and issubclass(each, CommandHeader)}
 
 
 def apaches_fields(name: str) -> dict[str, bool]:

@@ -14,19 +14,16 @@ from rocketmq_broker.protocol import (
     RemotingCommand,
     SerializeType,
     encode_request,
-    headers,
 )
 from rocketmq_broker.protocol import ext_fields as fields_of
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import ResetOffsetRequestHeader
+from rocketmq_broker.protocol.headers.pull import GetMaxOffsetRequestHeader, SearchOffsetRequestHeader
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeader, SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.headers.topic import ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
+from rocketmq_broker.protocol.headers.transaction_admin import (
     DecideTransactionRequestHeader,
-    EndTransactionRequestHeader,
-    GetMaxOffsetRequestHeader,
     ListPendingTransactionsRequestHeader,
-    ResetOffsetRequestHeader,
-    SearchOffsetRequestHeader,
-    SendMessageRequestHeader,
-    SendMessageRequestHeaderV2,
-    ViewMessageRequestHeader,
 )
 
 BOTH = pytest.mark.parametrize("serialize_type", SerializeType)
@@ -203,8 +200,3 @@ def test_an_offset_without_a_header_is_missing(serialize_type: SerializeType) ->
     assert command.ext_fields() == {}
     with pytest.raises(HeaderError, match="<offset> is null"):
         command.decode_header(ViewMessageRequestHeader)
-
-
-def test_every_header_can_be_imported_from_the_package() -> None:
-    assert all(hasattr(headers, name) for name in headers.__all__)
-    assert list(headers.__all__) == sorted(set(headers.__all__), key=lambda name: (not name.isupper(), name))

@@ -9,7 +9,7 @@ from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.text import fastjson
 from rocketmq_broker.message.text.fastjson import standard_json
 from rocketmq_broker.protocol import BodyError
-from rocketmq_broker.protocol.bodies import ConsumeStats, OffsetWrapper, ResetOffsetBody
+from rocketmq_broker.protocol.bodies.group import ConsumeStats, OffsetWrapper, ResetOffsetBody
 from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
 
 names = st.text(st.characters(codec="utf-8"), max_size=20)

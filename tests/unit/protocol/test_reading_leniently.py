@@ -8,7 +8,8 @@ import pytest
 
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol import BodyError
-from rocketmq_broker.protocol.bodies import ConsumerOffsetSerializeWrapper, QueryCorrectionOffsetBody, TopicList
+from rocketmq_broker.protocol.bodies.group import ConsumerOffsetSerializeWrapper, QueryCorrectionOffsetBody
+from rocketmq_broker.protocol.bodies.topic import TopicList
 from rocketmq_broker.protocol.body import Body, BodyPart, decode_body
 
 

@@ -4,14 +4,16 @@ import pytest
 
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.protocol import BodyError
-from rocketmq_broker.protocol.bodies import (
+from rocketmq_broker.protocol.bodies.running_info import (
+    PROP_CONSUME_ORDERLY,
+    PROP_CONSUME_TYPE,
+    PROP_THREADPOOL_CORE_SIZE,
     CMResult,
     ConsumeMessageDirectlyResult,
     ConsumerRunningInfo,
     ConsumeSpeed,
     ProcessQueueInfo,
 )
-from rocketmq_broker.protocol.bodies.running_info import PROP_CONSUME_ORDERLY, PROP_CONSUME_TYPE, PROP_THREADPOOL_CORE_SIZE
 from rocketmq_broker.protocol.queue_table import QueueTable
 
 QUEUE = MessageQueue("orders", "broker-a", 3)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from google.protobuf.message import DecodeError
 
-from rocketmq_broker.protocol.headers import SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.send import SendMessageResponseHeader
 from rocketmq_broker.proxy.answers import CallRefused
 from rocketmq_broker.proxy.messages.request_size import MAX_FIELDS, MAX_MESSAGES, refuse_oversized_request
 from rocketmq_broker.proxy.messages.sent import SentMessages

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.protocol import FrameDecoder, RemotingCommand, RequestCode, ResponseCode, encode_request
-from rocketmq_broker.protocol.headers import ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.topic import ViewMessageRequestHeader
 from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.client import RefusingHandler, split_address
 from rocketmq_broker.remoting.connections.own_requests import SignedHeader, signed

@@ -4,7 +4,7 @@ import pytest
 
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.steps import finish
-from rocketmq_broker.protocol.bodies import TopicList, TopicOffset, TopicStatsTable
+from rocketmq_broker.protocol.bodies.topic import TopicList, TopicOffset, TopicStatsTable
 from rocketmq_broker.protocol.queue_table import QueueTable
 from rocketmq_broker.remoting.long_tables import list_in_steps, table_in_steps
 

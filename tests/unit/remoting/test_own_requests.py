@@ -6,7 +6,7 @@ import pytest
 
 from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.protocol import FrameDecoder, RemotingCommand, ReplyTo, SerializeType, encode_response
-from rocketmq_broker.protocol.headers import ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.topic import ViewMessageRequestHeader
 from rocketmq_broker.remoting.connections.own_requests import OwnRequests
 from rocketmq_broker.remoting.errors import ConnectionClosed, RemotingTimeout, TooManyRequests
 from tests.unit.remoting.fake_loop import FakeLoop

@@ -8,7 +8,7 @@ import pytest
 
 from rocketmq_broker.protocol import FrameDecoder, RemotingCommand, ReplyTo, SerializeType, encode_response
 from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.protocol.headers import ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.topic import ViewMessageRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused, guard_of
 from rocketmq_broker.remoting.errors import RemotingTimeout, StoppedByHook

@@ -18,7 +18,7 @@ from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import Answerable, RemotingCommand, encode_request, encode_response
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 from rocketmq_broker.server.clients.client_processor import ClientProcessor
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups

@@ -8,18 +8,12 @@ from typing import Final
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import (
-    CloneGroupOffsetRequestHeader,
-    ConsumerSendMsgBackRequestHeader,
-    DeleteSubscriptionGroupRequestHeader,
-    DismissDeadLetterRequestHeader,
-    EndTransactionRequestHeader,
-    PullMessageRequestHeader,
-    ResumeCheckHalfMessageRequestHeader,
-    RetryDeadLetterRequestHeader,
-    UpdateConsumerOffsetRequestHeader,
-    ViewMessageRequestHeader,
-)
+from rocketmq_broker.protocol.headers.group import CloneGroupOffsetRequestHeader, DeleteSubscriptionGroupRequestHeader
+from rocketmq_broker.protocol.headers.parked_admin import DismissDeadLetterRequestHeader, RetryDeadLetterRequestHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader, UpdateConsumerOffsetRequestHeader
+from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader
+from rocketmq_broker.protocol.headers.topic import ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader, ResumeCheckHalfMessageRequestHeader
 from rocketmq_broker.store import Appended
 from tests.unit.server.hostile_wire import HostileWire, batch, forged_record, sent
 from tests.unit.server.transaction_broker import (

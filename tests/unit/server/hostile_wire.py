@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 from rocketmq_broker.remoting.tasks import Tasks

@@ -12,39 +12,45 @@ from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
-from rocketmq_broker.protocol.bodies import (
+from rocketmq_broker.protocol.bodies.broker import KVTable
+from rocketmq_broker.protocol.bodies.group import (
     ConsumerConnection,
     ConsumeStats,
-    KVTable,
     LockBatchRequestBody,
     LockBatchResponseBody,
     ProducerConnection,
-    QueryConsumeTimeSpanBody,
     ResetOffsetBody,
-    SubscriptionGroupBody,
-    SubscriptionGroupWrapper,
-    TopicStatsTable,
     UnlockBatchRequestBody,
 )
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, SubscriptionData
+from rocketmq_broker.protocol.bodies.topic import (
+    QueryConsumeTimeSpanBody,
+    SubscriptionGroupBody,
+    SubscriptionGroupWrapper,
+    TopicStatsTable,
+)
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import (
     DeleteSubscriptionGroupRequestHeader,
-    DeleteTopicRequestHeader,
     GetConsumerConnectionListRequestHeader,
     GetConsumeStatsRequestHeader,
+    GetProducerConnectionListRequestHeader,
+    QueryConsumeTimeSpanRequestHeader,
+    ResetOffsetRequestHeader,
+)
+from rocketmq_broker.protocol.headers.pull import (
     GetEarliestMsgStoretimeRequestHeader,
     GetEarliestMsgStoretimeResponseHeader,
     GetMaxOffsetRequestHeader,
     GetMaxOffsetResponseHeader,
-    GetProducerConnectionListRequestHeader,
-    GetTopicStatsInfoRequestHeader,
     QueryConsumerOffsetRequestHeader,
     QueryConsumerOffsetResponseHeader,
-    QueryConsumeTimeSpanRequestHeader,
-    QueryMessageRequestHeader,
-    ResetOffsetRequestHeader,
     UpdateConsumerOffsetRequestHeader,
+)
+from rocketmq_broker.protocol.headers.topic import (
+    DeleteTopicRequestHeader,
+    GetTopicStatsInfoRequestHeader,
+    QueryMessageRequestHeader,
     ViewMessageRequestHeader,
 )
 from rocketmq_broker.protocol.queue_table import MessageQueueData

@@ -11,7 +11,7 @@ from rocketmq_broker.message import properties, sysflag
 from rocketmq_broker.message.record import decode_record
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeader, SendMessageRequestHeaderV2
 from rocketmq_broker.server.sending.sent_properties import BROKERS_OWN, without_brokers_own
 from tests.unit.server.conftest import START_MS, Desk, Wire
 

@@ -11,14 +11,10 @@ from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import (
-    ConsumerSendMsgBackRequestHeader,
-    DecideTransactionRequestHeader,
-    EndTransactionRequestHeader,
-    ResumeCheckHalfMessageRequestHeader,
-    ShowTransactionRequestHeader,
-    ViewMessageRequestHeader,
-)
+from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader
+from rocketmq_broker.protocol.headers.topic import ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader, ResumeCheckHalfMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction_admin import DecideTransactionRequestHeader, ShowTransactionRequestHeader
 from rocketmq_broker.store import Appended
 from tests.unit.server.hostile_wire import HostileWire, batch, forged_record, sent
 from tests.unit.server.transaction_broker import (

@@ -8,14 +8,11 @@ import pytest
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
-from rocketmq_broker.protocol.bodies import BrokerStatsData, QueryConsumeQueueResponseBody
+from rocketmq_broker.protocol.bodies.broker import BrokerStatsData, QueryConsumeQueueResponseBody
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import (
-    ConsumerSendMsgBackRequestHeader,
-    QueryConsumeQueueRequestHeader,
-    ViewBrokerStatsDataRequestHeader,
-)
+from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader
+from rocketmq_broker.protocol.headers.topic import QueryConsumeQueueRequestHeader, ViewBrokerStatsDataRequestHeader
 from rocketmq_broker.server.operators.consume_queue_processor import ConsumeQueueProcessor
 from rocketmq_broker.server.operators.flow_processor import FlowProcessor
 from rocketmq_broker.server.operators.settings_processor import SettingsProcessor

@@ -18,7 +18,7 @@ from rocketmq_broker.message.record import decode_record, host_bytes
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import Answerable, RemotingCommand, decode_command, encode_request, encode_response
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.transaction import (
     CheckTransactionStateRequestHeader,
     EndTransactionRequestHeader,
     ResumeCheckHalfMessageRequestHeader,

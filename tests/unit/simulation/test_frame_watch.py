@@ -12,15 +12,17 @@ from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import encode_request, encode_response
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
-    ConsumerSendMsgBackRequestHeader,
-    EndTransactionRequestHeader,
+from rocketmq_broker.protocol.headers.pull import (
     PullMessageRequestHeader,
     PullMessageResponseHeader,
-    SendMessageRequestHeaderV2,
-    SendMessageResponseHeader,
     UpdateConsumerOffsetRequestHeader,
 )
+from rocketmq_broker.protocol.headers.send import (
+    ConsumerSendMsgBackRequestHeader,
+    SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
+)
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from rocketmq_commitlog.commit_log import record_at
 
 BROKER, CLIENT = "broker-a", "orders-1"

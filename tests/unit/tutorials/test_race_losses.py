@@ -8,7 +8,7 @@ import pytest
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from tutorials.race.brokers.losses import Line, Losses
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0

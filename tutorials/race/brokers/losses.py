@@ -2,7 +2,7 @@
 
 from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 
 
 class Losses:

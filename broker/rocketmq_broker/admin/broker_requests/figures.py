@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, decoding_answer_of
-from rocketmq_broker.protocol.bodies import (
+from rocketmq_broker.protocol.bodies.broker import KVTable
+from rocketmq_broker.protocol.bodies.group import (
     ClientConnection,
     ConsumerConnection,
     ConsumeStats,
     GroupList,
-    KVTable,
     ProducerConnection,
     ProducerInfo,
     ProducerTableInfo,
-    SubscriptionGroupWrapper,
-    TopicList,
-    TopicStatsTable,
 )
+from rocketmq_broker.protocol.bodies.topic import SubscriptionGroupWrapper, TopicList, TopicStatsTable
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import (
     GetConsumerConnectionListRequestHeader,
     GetConsumeStatsRequestHeader,
     GetProducerConnectionListRequestHeader,
-    GetTopicStatsInfoRequestHeader,
     QueryTopicConsumeByWhoRequestHeader,
 )
+from rocketmq_broker.protocol.headers.topic import GetTopicStatsInfoRequestHeader
 from rocketmq_broker.protocol.java_properties import parse_properties
 
 

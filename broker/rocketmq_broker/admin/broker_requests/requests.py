@@ -12,37 +12,34 @@ from rocketmq_broker.message.ids import MessageId
 from rocketmq_broker.message.record import Record, decode_record, decode_records
 from rocketmq_broker.message.times import FOREVER_MS
 from rocketmq_broker.protocol import pull_sysflag
-from rocketmq_broker.protocol.bodies import (
-    MarkInfo,
-    MarkList,
-    ParkedCounts,
-    TopicConfigSerializeWrapper,
-    TransactionInfo,
-    TransactionList,
-)
+from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo, MarkList, ParkedCounts
+from rocketmq_broker.protocol.bodies.topic import TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.errors import ProtocolError
-from rocketmq_broker.protocol.headers import (
-    DecideTransactionRequestHeader,
+from rocketmq_broker.protocol.headers.parked_admin import (
     DismissDeadLetterRequestHeader,
+    ListMarksRequestHeader,
+    RetryDeadLetterRequestHeader,
+)
+from rocketmq_broker.protocol.headers.pull import (
     GetMaxOffsetRequestHeader,
     GetMaxOffsetResponseHeader,
     GetMinOffsetRequestHeader,
     GetMinOffsetResponseHeader,
-    ListDecidedTransactionsRequestHeader,
-    ListMarksRequestHeader,
-    ListPendingTransactionsRequestHeader,
     PullMessageRequestHeader,
     PullMessageResponseHeader,
-    QueryMessageRequestHeader,
-    ResumeCheckHalfMessageRequestHeader,
-    RetryDeadLetterRequestHeader,
-    SendMessageRequestHeaderV2,
-    SendMessageResponseHeader,
+)
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.topic import QueryMessageRequestHeader, ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction import ResumeCheckHalfMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction_admin import (
+    DecideTransactionRequestHeader,
+    ListDecidedTransactionsRequestHeader,
+    ListPendingTransactionsRequestHeader,
     ShowTransactionRequestHeader,
-    ViewMessageRequestHeader,
 )
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.errors import RemotingError

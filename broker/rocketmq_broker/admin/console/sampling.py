@@ -15,7 +15,7 @@ from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.console.drawing.chart import Chart, Point, chart
 from rocketmq_broker.admin.errors import AdminError, NotSupported
 from rocketmq_broker.admin.output.numbers import is_number
-from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
+from rocketmq_broker.protocol.headers.transaction_admin import ListPendingTransactionsRequestHeader
 from rocketmq_broker.world import World
 
 EVERY_S: Final = 2.0

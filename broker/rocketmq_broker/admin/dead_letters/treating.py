@@ -14,11 +14,8 @@ from rocketmq_broker.admin.errors import NotSupported, Refused
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.dead_letters import retried_properties, retries_of
-from rocketmq_broker.protocol.headers import (
-    DismissDeadLetterRequestHeader,
-    RetryDeadLetterRequestHeader,
-    SendMessageRequestHeaderV2,
-)
+from rocketmq_broker.protocol.headers.parked_admin import DismissDeadLetterRequestHeader, RetryDeadLetterRequestHeader
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 
 PRODUCER_GROUP: Final = "DEAD_LETTER_RETRY"
 """The producer group with which the tool sends to Apache's brokers."""

@@ -9,8 +9,8 @@ from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.errors import NotSupported
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.dead_letters import RETRIES, retries_of
-from rocketmq_broker.protocol.bodies import MarkInfo
-from rocketmq_broker.protocol.headers import ListMarksRequestHeader
+from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo
+from rocketmq_broker.protocol.headers.parked_admin import ListMarksRequestHeader
 
 _MARKS_AT_ONCE: Final = 1000
 

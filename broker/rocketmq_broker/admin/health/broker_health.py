@@ -17,8 +17,9 @@ from rocketmq_broker.admin.health.versions import ProgramVersion, too_old, versi
 from rocketmq_broker.admin.output.durations import duration_text
 from rocketmq_broker.admin.output.numbers import is_number
 from rocketmq_broker.message import permissions
-from rocketmq_broker.protocol.bodies import ParkedCounts, TransactionInfo, TransactionList
-from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
+from rocketmq_broker.protocol.bodies.parked_admin import ParkedCounts
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
+from rocketmq_broker.protocol.headers.transaction_admin import ListPendingTransactionsRequestHeader
 
 _WARNING_PERCENT: Final = 90
 """The default of diskSpaceWarningLevelRatio in percent, for brokers that do not report the setting."""

@@ -12,7 +12,7 @@ from rocketmq_broker.admin.errors import AdminError, Refused
 from rocketmq_broker.admin.messages.content import MessageContent, content_of
 from rocketmq_broker.admin.output.printing import print_error
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.protocol.bodies import TopicOffset
+from rocketmq_broker.protocol.bodies.topic import TopicOffset
 
 POLL_INTERVAL_S: Final = 0.5
 _PULL_MESSAGES: Final = 32

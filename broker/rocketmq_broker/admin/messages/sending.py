@@ -14,7 +14,7 @@ from rocketmq_broker.client.errors import MessageRefused
 from rocketmq_broker.client.producer.wire_message import check_message, to_wire, with_unique_id
 from rocketmq_broker.message import IllegalMessage, Message, topics
 from rocketmq_broker.message.ids import UniqueIdMaker
-from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 from rocketmq_broker.world import World
 
 PRODUCER_GROUP: Final = "rocketmq-admin"

@@ -8,7 +8,7 @@ from rocketmq_broker.admin.broker_requests.discarded import DiscardedMessage
 from rocketmq_broker.admin.output.durations import duration_text
 from rocketmq_broker.admin.output.printing import print_facts, print_table
 from rocketmq_broker.admin.output.times import time_text
-from rocketmq_broker.protocol.bodies import TransactionInfo
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
 
 
 def print_pending(rows: Sequence[tuple[str, TransactionInfo]]) -> None:

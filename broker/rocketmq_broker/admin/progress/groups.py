@@ -13,7 +13,7 @@ from msgspec import UNSET
 from rocketmq_broker.admin.broker_requests.figures import consume_stats, consumer_groups, consumers
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.message import MessageQueue, topics
-from rocketmq_broker.protocol.bodies import OffsetWrapper, PopProgress
+from rocketmq_broker.protocol.bodies.group import OffsetWrapper, PopProgress
 
 SAME_SUBSCRIPTIONS: Final = "Give all members of the group the same subscriptions, or each program its own group."
 

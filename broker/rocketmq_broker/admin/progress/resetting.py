@@ -8,10 +8,10 @@ from rocketmq_broker.admin.broker_requests.figures import consume_stats, consume
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, decoding_answer_of
 from rocketmq_broker.admin.messages.content import MessageContent, content_of
 from rocketmq_broker.message import MessageQueue
-from rocketmq_broker.protocol.bodies import TopicOffset
+from rocketmq_broker.protocol.bodies.topic import TopicOffset
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import (
-    ResetOffsetRequestHeader,
+from rocketmq_broker.protocol.headers.group import ResetOffsetRequestHeader
+from rocketmq_broker.protocol.headers.pull import (
     SearchOffsetRequestHeader,
     SearchOffsetResponseHeader,
     UpdateConsumerOffsetRequestHeader,

@@ -10,7 +10,7 @@ from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import IllegalMessage, topics
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import CreateTopicRequestHeader
+from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader
 
 
 class TopicFigures(msgspec.Struct, frozen=True, rename="camel"):

@@ -20,7 +20,7 @@ from rocketmq_broker.admin.timeline.evidence import TimelineEvidence
 from rocketmq_broker.admin.timeline.folding import WRITTEN_AGAIN
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import host_text
-from rocketmq_broker.protocol.bodies import CheckBackInfo
+from rocketmq_broker.protocol.bodies.transaction_admin import CheckBackInfo
 
 
 def build_timeline(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) -> Timeline:

@@ -13,8 +13,8 @@ from rocketmq_broker.admin.messages.finding import GroupConsumption, consumed_by
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.record import Record
-from rocketmq_broker.protocol.bodies import TransactionInfo
-from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
+from rocketmq_broker.protocol.headers.transaction_admin import ShowTransactionRequestHeader
 
 
 class GroupEvidence(NamedTuple):

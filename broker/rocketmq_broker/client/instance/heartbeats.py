@@ -13,7 +13,7 @@ from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
 from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
+from rocketmq_broker.protocol.headers.group import UnregisterClientRequestHeader
 from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.tasks import Tasks

@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.bodies.route import ClusterInfo, TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader
+from rocketmq_broker.protocol.headers.name_server import GetRouteInfoRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.errors import ConnectionClosed
 

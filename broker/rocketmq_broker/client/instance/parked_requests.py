@@ -8,12 +8,12 @@ from typing import Final
 from rocketmq_broker.client.errors import BrokerError
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.message import topics
-from rocketmq_broker.protocol.bodies import ParkedCounts
+from rocketmq_broker.protocol.bodies.parked_admin import ParkedCounts
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.errors import ProtocolError
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.pull import (
     GetMaxOffsetRequestHeader,
     GetMaxOffsetResponseHeader,
     GetMinOffsetRequestHeader,

@@ -27,12 +27,9 @@ from rocketmq_broker.client.producer.wire_message import (
 from rocketmq_broker.message import Message, MessageQueue, topics
 from rocketmq_broker.message.ids import UniqueIdMaker
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import (
-    CreateTopicRequestHeader,
-    EndTransactionRequestHeader,
-    SendMessageRequestHeaderV2,
-    SendMessageResponseHeader,
-)
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from rocketmq_broker.world import World
 
 _STORED: dict[int, SendStatus] = {

@@ -15,7 +15,7 @@ from rocketmq_broker.message import IllegalMessage, Message, MessageError, Messa
 from rocketmq_broker.message.record import decode_record, encode_record, host_bytes, to_message
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import ReplyMessageRequestHeader
+from rocketmq_broker.protocol.headers.send import ReplyMessageRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 

@@ -8,7 +8,7 @@ from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.unreadable import understood
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.message import MessageExt, MessageQueue
-from rocketmq_broker.protocol.bodies import (
+from rocketmq_broker.protocol.bodies.group import (
     CheckClientRequestBody,
     GetConsumerListByGroupResponseBody,
     LockBatchRequestBody,
@@ -16,7 +16,8 @@ from rocketmq_broker.protocol.bodies import (
     UnlockBatchRequestBody,
 )
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import ConsumerSendMsgBackRequestHeader, GetConsumerListByGroupRequestHeader
+from rocketmq_broker.protocol.headers.group import GetConsumerListByGroupRequestHeader
+from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketmq_broker.protocol.queue_table import MessageQueueData
 
 

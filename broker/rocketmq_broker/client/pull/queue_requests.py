@@ -15,7 +15,7 @@ from rocketmq_broker.message.record import MAX_BODY_LENGTH, decode_records
 from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.pull import (
     GetMaxOffsetRequestHeader,
     GetMaxOffsetResponseHeader,
     GetMinOffsetRequestHeader,

@@ -9,11 +9,11 @@ from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.client.rebalance.assignment import Assignment
 from rocketmq_broker.client.rebalance.rebalance import Rebalance
 from rocketmq_broker.message import MessageQueue
-from rocketmq_broker.protocol.bodies import ResetOffsetBody, ResetOffsetBodyForC
+from rocketmq_broker.protocol.bodies.group import ResetOffsetBody, ResetOffsetBodyForC
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.errors import BodyError
-from rocketmq_broker.protocol.headers import NotifyConsumerIdsChangedRequestHeader, ResetOffsetRequestHeader
+from rocketmq_broker.protocol.headers.group import NotifyConsumerIdsChangedRequestHeader, ResetOffsetRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 
 logger = logging.getLogger(__name__)

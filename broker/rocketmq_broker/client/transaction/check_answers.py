@@ -15,7 +15,7 @@ from rocketmq_broker.message import MessageError, MessageExt, properties
 from rocketmq_broker.message.record import decode_record, to_message
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.errors import RemotingError
 

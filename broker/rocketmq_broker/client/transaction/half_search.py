@@ -11,7 +11,7 @@ from rocketmq_broker.client.instance.unreadable import understood
 from rocketmq_broker.message import properties, topics
 from rocketmq_broker.message.record import Record, decode_records
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import QueryMessageRequestHeader
+from rocketmq_broker.protocol.headers.topic import QueryMessageRequestHeader
 
 _MAX_COPIES: Final = 64
 _FOREVER_MS: Final = 1 << 50

@@ -9,7 +9,7 @@ from typing import Final
 from rocketmq_broker.client.producer.send_result import LocalTransactionState, SendResult, SendStatus
 from rocketmq_broker.message import MessageExt, properties, sysflag
 from rocketmq_broker.message.record import Record
-from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 
 MAX_FAILURE_LENGTH: Final = 300
 """The maximum number of characters of an error text that is sent to the broker."""

@@ -17,7 +17,7 @@ from rocketmq_broker.protocol.bodies.heartbeat import (
     SubscriptionData,
 )
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
+from rocketmq_broker.protocol.headers.group import UnregisterClientRequestHeader
 from rocketmq_broker.proxy.answers import OK, CallRefused
 from rocketmq_broker.proxy.checks import refuse_consumer_group, refuse_topic
 from rocketmq_broker.proxy.connections.caller import Caller

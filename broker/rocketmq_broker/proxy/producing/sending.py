@@ -10,7 +10,7 @@ from typing import Final
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import parse_offset_message_id
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rocketmq_broker.proxy.answers import OK, CallRefused
 from rocketmq_broker.proxy.clients.routes import AUTO_CREATED_QUEUES, TopicRoutes
 from rocketmq_broker.proxy.connections.session import ClientSession

@@ -16,7 +16,7 @@ from rocketmq_broker.message import record, sysflag
 from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.proxy.answers import OK, CallRefused
 from rocketmq_broker.proxy.checks import refuse_topic
 from rocketmq_broker.proxy.connections.session import ClientSession, ClientSessions

@@ -11,14 +11,14 @@ from typing import Final
 
 from rocketmq_broker.message import MessageQueue, permissions
 from rocketmq_broker.protocol.allocation import STRATEGIES, Strategy
-from rocketmq_broker.protocol.bodies import (
+from rocketmq_broker.protocol.bodies.heartbeat import MessageModel
+from rocketmq_broker.protocol.bodies.pop import (
     MessageQueueAssignment,
     MessageRequestMode,
     QueryAssignmentRequestBody,
     QueryAssignmentResponseBody,
     SetMessageRequestModeRequestBody,
 )
-from rocketmq_broker.protocol.bodies.heartbeat import MessageModel
 from rocketmq_broker.protocol.bodies.route import TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response

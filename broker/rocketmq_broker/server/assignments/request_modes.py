@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rocketmq_broker.message import topics
-from rocketmq_broker.protocol.bodies import MessageRequestMode, SetMessageRequestModeRequestBody
+from rocketmq_broker.protocol.bodies.pop import MessageRequestMode, SetMessageRequestModeRequestBody
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable

@@ -8,14 +8,11 @@ from itertools import islice
 from typing import Final
 
 from rocketmq_broker.message.steps import finish
-from rocketmq_broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from rocketmq_broker.protocol.bodies.group import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import (
-    GetConsumerListByGroupRequestHeader,
-    UnregisterClientRequestHeader,
-)
+from rocketmq_broker.protocol.headers.group import GetConsumerListByGroupRequestHeader, UnregisterClientRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 from rocketmq_broker.server.clients.client_channel import ClientChannel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import NotifyConsumerIdsChangedRequestHeader
+from rocketmq_broker.protocol.headers.group import NotifyConsumerIdsChangedRequestHeader
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.connections.connection import Connection
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from rocketmq_broker.message.steps import finish
-from rocketmq_broker.protocol.bodies import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
+from rocketmq_broker.protocol.bodies.group import LockBatchRequestBody, LockBatchResponseBody, UnlockBatchRequestBody
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.queue_table import MessageQueueData

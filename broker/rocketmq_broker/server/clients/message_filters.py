@@ -9,7 +9,7 @@ from rocketmq_broker.filter import MAX_LENGTH, IllegalExpression, SqlFilter, com
 from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.protocol.bodies.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SUBSCRIBE_ALL, SubscriptionData
 from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 MAX_EXPRESSION_LENGTH: Final = 64 * 1024

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from rocketmq_broker.protocol.bodies import KVTable
+from rocketmq_broker.protocol.bodies.broker import KVTable
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, CURRENT_VERSION_NAME, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import GetBrokerConfigResponseHeader
+from rocketmq_broker.protocol.headers.topic import GetBrokerConfigResponseHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler
 from rocketmq_broker.server.durability.put_times import PutTimes

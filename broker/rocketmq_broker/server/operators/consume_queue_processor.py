@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rocketmq_broker.protocol.bodies import ConsumeQueueData, QueryConsumeQueueResponseBody
+from rocketmq_broker.protocol.bodies.broker import ConsumeQueueData, QueryConsumeQueueResponseBody
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import QueryConsumeQueueRequestHeader
+from rocketmq_broker.protocol.headers.topic import QueryConsumeQueueRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups

@@ -9,12 +9,12 @@ from typing import Final
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.ids import parse_offset_message_id
 from rocketmq_broker.message.record import decode_record
-from rocketmq_broker.protocol.bodies import GetConsumerStatusBody, MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
+from rocketmq_broker.protocol.bodies.group import GetConsumerStatusBody, MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
 from rocketmq_broker.protocol.codes import LanguageCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.errors import ProtocolError
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import (
     ConsumeMessageDirectlyResultRequestHeader,
     GetConsumerRunningInfoRequestHeader,
     GetConsumerStatusRequestHeader,

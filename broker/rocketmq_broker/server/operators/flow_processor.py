@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rocketmq_broker.protocol.bodies import BrokerStatsData, BrokerStatsItem
+from rocketmq_broker.protocol.bodies.broker import BrokerStatsData, BrokerStatsItem
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import ViewBrokerStatsDataRequestHeader
+from rocketmq_broker.protocol.headers.topic import ViewBrokerStatsDataRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.statistics.flow_counter import Flow

@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from rocketmq_broker.message.topics import MAX_QUEUES
-from rocketmq_broker.protocol.bodies import (
+from rocketmq_broker.protocol.bodies.group import (
     ClientConnection,
     ConsumerConnection,
     ProducerConnection,
     ProducerInfo,
     ProducerTableInfo,
-    SubscriptionGroupBody,
 )
+from rocketmq_broker.protocol.bodies.topic import SubscriptionGroupBody
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import (
     DeleteSubscriptionGroupRequestHeader,
     GetConsumerConnectionListRequestHeader,
     GetProducerConnectionListRequestHeader,

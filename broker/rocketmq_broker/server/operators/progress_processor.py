@@ -10,18 +10,17 @@ from typing import Final
 from msgspec import UNSET
 
 from rocketmq_broker.message import MessageQueue, topics
-from rocketmq_broker.protocol.bodies import (
+from rocketmq_broker.protocol.bodies.group import (
     ConsumerOffsetSerializeWrapper,
     ConsumeStats,
     ConsumeStatsList,
     OffsetWrapper,
-    QueryConsumeTimeSpanBody,
     QueryCorrectionOffsetBody,
-    QueueTimeSpan,
 )
+from rocketmq_broker.protocol.bodies.topic import QueryConsumeTimeSpanBody, QueueTimeSpan
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import (
     CloneGroupOffsetRequestHeader,
     GetConsumeStatsInBrokerHeader,
     GetConsumeStatsRequestHeader,

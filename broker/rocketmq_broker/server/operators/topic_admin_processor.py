@@ -11,15 +11,16 @@ import msgspec
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.topics import MAX_QUEUES
-from rocketmq_broker.protocol.bodies import GroupList, TopicList, TopicOffset, TopicStatsTable
+from rocketmq_broker.protocol.bodies.group import GroupList
+from rocketmq_broker.protocol.bodies.topic import TopicList, TopicOffset, TopicStatsTable
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import QueryTopicConsumeByWhoRequestHeader
+from rocketmq_broker.protocol.headers.topic import (
     CreateTopicRequestHeader,
     DeleteTopicRequestHeader,
     GetTopicConfigRequestHeader,
     GetTopicStatsInfoRequestHeader,
-    QueryTopicConsumeByWhoRequestHeader,
 )
 from rocketmq_broker.protocol.queue_table import QueueTable
 from rocketmq_broker.remoting.connections.connection import Connection

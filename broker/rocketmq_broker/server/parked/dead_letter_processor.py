@@ -11,10 +11,14 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.dead_letters import group_of, retried_properties, retries_of
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, decode_record, moved_message
-from rocketmq_broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts
+from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo, MarkList, ParkedCounts
 from rocketmq_broker.protocol.codes import AdminRequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import DismissDeadLetterRequestHeader, ListMarksRequestHeader, RetryDeadLetterRequestHeader
+from rocketmq_broker.protocol.headers.parked_admin import (
+    DismissDeadLetterRequestHeader,
+    ListMarksRequestHeader,
+    RetryDeadLetterRequestHeader,
+)
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.parked.mark import Mark, ParkedPlace, Treatment

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from rocketmq_broker.message import topics
-from rocketmq_broker.protocol.bodies import PopProgress
+from rocketmq_broker.protocol.bodies.group import PopProgress
 from rocketmq_broker.server.popping.hidden_messages import HiddenMessages
 from rocketmq_broker.server.popping.pop_log import GroupQueue
 from rocketmq_broker.server.popping.popped import attempt_of

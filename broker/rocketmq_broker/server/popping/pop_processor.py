@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rocketmq_broker.protocol.bodies import BatchAckMessageRequestBody
+from rocketmq_broker.protocol.bodies.pop import BatchAckMessageRequestBody
 from rocketmq_broker.protocol.codes import PopResponseCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.pop import (
     AckMessageRequestHeader,
     ChangeInvisibleTimeRequestHeader,
     ChangeInvisibleTimeResponseHeader,

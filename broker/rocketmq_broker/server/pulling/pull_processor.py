@@ -12,7 +12,7 @@ from rocketmq_broker.protocol.bodies.heartbeat import MessageModel, Subscription
 from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response, encode_response_in_parts
-from rocketmq_broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused

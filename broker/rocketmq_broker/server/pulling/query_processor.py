@@ -10,7 +10,7 @@ from typing import Final, TypeAlias, cast
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from rocketmq_broker.protocol.frame import MAX_FRAME_LENGTH
-from rocketmq_broker.protocol.headers import QueryMessageRequestHeader, QueryMessageResponseHeader, ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.topic import QueryMessageRequestHeader, QueryMessageResponseHeader, ViewMessageRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.remoting.tasks import Tasks

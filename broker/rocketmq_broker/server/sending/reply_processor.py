@@ -18,7 +18,7 @@ from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.send import (
     ReplyMessageRequestHeader,
     SendHeader,
     SendMessageRequestHeader,

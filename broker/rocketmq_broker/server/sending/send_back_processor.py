@@ -15,7 +15,7 @@ from rocketmq_broker.message.record import Record, decode_record, moved_message
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeType
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import ConsumerSendMsgBackRequestHeader
+from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups

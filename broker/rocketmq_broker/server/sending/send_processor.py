@@ -15,7 +15,7 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.steps import finish
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 from rocketmq_broker.server.durability.group_commit import GroupCommit

@@ -7,11 +7,15 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rocketmq_broker.protocol.bodies import KVTable
+from rocketmq_broker.protocol.bodies.broker import KVTable
 from rocketmq_broker.protocol.bodies.route import TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.errors import ProtocolError
-from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from rocketmq_broker.protocol.headers.name_server import (
+    GetRouteInfoRequestHeader,
+    RegisterBrokerRequestHeader,
+    UnRegisterBrokerRequestHeader,
+)
 from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.errors import RemotingError

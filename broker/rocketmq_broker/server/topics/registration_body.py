@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from rocketmq_broker.message.record import body_crc
 from rocketmq_broker.message.topics import OP_HALF_TOPIC
-from rocketmq_broker.protocol.bodies import RegisterBrokerBody
+from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot, registered_topics, topics_body
 
 MAX_PLAIN_TOPICS: Final = 1000

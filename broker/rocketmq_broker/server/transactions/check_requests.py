@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.errors import RemotingError
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages

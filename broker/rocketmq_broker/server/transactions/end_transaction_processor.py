@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.ports import Durability

@@ -13,7 +13,7 @@ from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.message.ids import parse_offset_message_id
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
-from rocketmq_broker.protocol.headers import ResumeCheckHalfMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction import ResumeCheckHalfMessageRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.remoting.tasks import Tasks

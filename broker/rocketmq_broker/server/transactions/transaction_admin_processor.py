@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final
 
-from rocketmq_broker.protocol.bodies import TransactionInfo, TransactionList
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
 from rocketmq_broker.protocol.codes import AdminRequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.transaction_admin import (
     DecideTransactionRequestHeader,
     ListDecidedTransactionsRequestHeader,
     ListPendingTransactionsRequestHeader,

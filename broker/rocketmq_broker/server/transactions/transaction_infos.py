@@ -7,7 +7,7 @@ from typing import Final
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.protocol.bodies import CheckBackInfo, TransactionInfo
+from rocketmq_broker.protocol.bodies.transaction_admin import CheckBackInfo, TransactionInfo
 from rocketmq_broker.server.transactions.transaction_finder import FoundDecided, FoundPending
 from rocketmq_broker.transaction.checking.check_backs import CheckBack
 from rocketmq_broker.transaction.errors import NotAHalfMessage

@@ -25,12 +25,8 @@ from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.headers import (
-    CheckTransactionStateRequestHeader,
-    EndTransactionRequestHeader,
-    SearchOffsetRequestHeader,
-    SearchOffsetResponseHeader,
-)
+from rocketmq_broker.protocol.headers.pull import SearchOffsetRequestHeader, SearchOffsetResponseHeader
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.testing.apache.immunity import Immunity, find_immunity, scans_until_check, with_check_interval
 from rocketmq_broker.testing.apache.release import Release

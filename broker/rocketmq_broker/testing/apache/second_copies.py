@@ -14,11 +14,8 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.record import Record, with_place
 from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import (
-    CheckTransactionStateRequestHeader,
-    EndTransactionRequestHeader,
-    SendMessageRequestHeaderV2,
-)
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.testing.apache.unknown_producer import UnknownProducer
 from rocketmq_broker.testing.journal import EventKind, Journal

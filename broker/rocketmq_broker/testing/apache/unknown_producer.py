@@ -11,7 +11,7 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 
 

@@ -13,13 +13,8 @@ from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
-    CheckTransactionStateRequestHeader,
-    EndTransactionRequestHeader,
-    SendHeader,
-    SendMessageRequestHeader,
-    SendMessageRequestHeaderV2,
-)
+from rocketmq_broker.protocol.headers.send import SendHeader, SendMessageRequestHeader, SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.testing.exploring.errors import RuleBroken
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.page import ReportedKind

@@ -9,7 +9,8 @@ from rocketmq_broker.message import properties, sysflag
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader, SendHeader
+from rocketmq_broker.protocol.headers.send import SendHeader
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.testing.simulation.page import ReportedKind
 
 _DECISIONS: Final = {

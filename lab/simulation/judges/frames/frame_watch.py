@@ -18,16 +18,18 @@ from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode, ResponseC
 from rocketmq_broker.protocol.command import RESPONSE_FLAG, RemotingCommand
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
-    ConsumerSendMsgBackRequestHeader,
-    EndTransactionRequestHeader,
+from rocketmq_broker.protocol.headers.pull import (
     PullMessageRequestHeader,
     PullMessageResponseHeader,
+    UpdateConsumerOffsetRequestHeader,
+)
+from rocketmq_broker.protocol.headers.send import (
+    ConsumerSendMsgBackRequestHeader,
     SendHeader,
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,
-    UpdateConsumerOffsetRequestHeader,
 )
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from rocketmq_broker.server.sending.batch_body import split_batch
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 

@@ -11,7 +11,8 @@ import pytest
 
 from rocketmq_broker.client import Message, Producer
 from rocketmq_broker.message.record import decode_records
-from rocketmq_broker.protocol.bodies import (
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, MessageModel
+from rocketmq_broker.protocol.bodies.pop import (
     BatchAck,
     BatchAckMessageRequestBody,
     MessageRequestMode,
@@ -19,10 +20,9 @@ from rocketmq_broker.protocol.bodies import (
     QueryAssignmentResponseBody,
     SetMessageRequestModeRequestBody,
 )
-from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, MessageModel
 from rocketmq_broker.protocol.codes import PopResponseCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.pop import (
     AckMessageRequestHeader,
     ChangeInvisibleTimeRequestHeader,
     ChangeInvisibleTimeResponseHeader,

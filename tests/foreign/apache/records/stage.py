@@ -18,17 +18,18 @@ from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerDat
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import (
-    CheckTransactionStateRequestHeader,
+from rocketmq_broker.protocol.headers.pull import GetMaxOffsetRequestHeader, UpdateConsumerOffsetRequestHeader
+from rocketmq_broker.protocol.headers.send import (
     ConsumerSendMsgBackRequestHeader,
-    CreateTopicRequestHeader,
-    EndTransactionRequestHeader,
-    GetMaxOffsetRequestHeader,
     ReplyMessageRequestHeader,
-    ResumeCheckHalfMessageRequestHeader,
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,
-    UpdateConsumerOffsetRequestHeader,
+)
+from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader
+from rocketmq_broker.protocol.headers.transaction import (
+    CheckTransactionStateRequestHeader,
+    EndTransactionRequestHeader,
+    ResumeCheckHalfMessageRequestHeader,
 )
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.connections.connection import Connection

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import CreateTopicRequestHeader
+from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 
 HERE = Path(__file__).parent

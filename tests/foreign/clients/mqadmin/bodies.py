@@ -10,9 +10,28 @@ from typing import Any
 import msgspec
 
 from rocketmq_broker.message.text.fastjson import standard_json
-from rocketmq_broker.protocol import headers
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers.group import (
+    GetConsumerConnectionListRequestHeader,
+    GetConsumerListByGroupRequestHeader,
+    GetConsumeStatsInBrokerHeader,
+    GetConsumeStatsRequestHeader,
+    GetProducerConnectionListRequestHeader,
+    QueryConsumeTimeSpanRequestHeader,
+    QueryCorrectionOffsetHeader,
+    QueryTopicConsumeByWhoRequestHeader,
+)
+from rocketmq_broker.protocol.headers.name_server import (
+    GetKVListByNamespaceRequestHeader,
+    GetRouteInfoRequestHeader,
+    GetTopicsByClusterRequestHeader,
+)
+from rocketmq_broker.protocol.headers.topic import (
+    GetTopicStatsInfoRequestHeader,
+    QueryConsumeQueueRequestHeader,
+    ViewBrokerStatsDataRequestHeader,
+)
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.foreign.clients.mqadmin.names import GROUP, PRODUCERS, TOPIC
 
@@ -36,47 +55,43 @@ class Question:
 
 QUESTIONS: Mapping[str, Question] = MappingProxyType(
     {
-        "route": Question(RequestCode.GET_ROUTEINFO_BY_TOPIC, headers.GetRouteInfoRequestHeader(TOPIC), to_name_server=True),
+        "route": Question(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(TOPIC), to_name_server=True),
         "clusters": Question(RequestCode.GET_BROKER_CLUSTER_INFO, to_name_server=True),
         "all topics": Question(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, to_name_server=True),
         "topics of a cluster": Question(
-            RequestCode.GET_TOPICS_BY_CLUSTER, headers.GetTopicsByClusterRequestHeader("DefaultCluster"), to_name_server=True
+            RequestCode.GET_TOPICS_BY_CLUSTER, GetTopicsByClusterRequestHeader("DefaultCluster"), to_name_server=True
         ),
         "system topics": Question(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS, to_name_server=True),
         "topics of units": Question(RequestCode.GET_UNIT_TOPIC_LIST, to_name_server=True),
         "values of a namespace": Question(
             RequestCode.GET_KVLIST_BY_NAMESPACE,
-            headers.GetKVListByNamespaceRequestHeader("ORDER_TOPIC_CONFIG"),
+            GetKVListByNamespaceRequestHeader("ORDER_TOPIC_CONFIG"),
             to_name_server=True,
         ),
         "topic settings": Question(RequestCode.GET_ALL_TOPIC_CONFIG),
         "system topics of the broker": Question(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER),
-        "topic statistics": Question(RequestCode.GET_TOPIC_STATS_INFO, headers.GetTopicStatsInfoRequestHeader(TOPIC)),
-        "groups of a topic": Question(RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, headers.QueryTopicConsumeByWhoRequestHeader(TOPIC)),
+        "topic statistics": Question(RequestCode.GET_TOPIC_STATS_INFO, GetTopicStatsInfoRequestHeader(TOPIC)),
+        "groups of a topic": Question(RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, QueryTopicConsumeByWhoRequestHeader(TOPIC)),
         "group settings": Question(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG),
-        "consumers": Question(RequestCode.GET_CONSUMER_CONNECTION_LIST, headers.GetConsumerConnectionListRequestHeader(GROUP)),
-        "client ids": Question(RequestCode.GET_CONSUMER_LIST_BY_GROUP, headers.GetConsumerListByGroupRequestHeader(GROUP)),
-        "producers": Question(
-            RequestCode.GET_PRODUCER_CONNECTION_LIST, headers.GetProducerConnectionListRequestHeader(PRODUCERS)
-        ),
+        "consumers": Question(RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(GROUP)),
+        "client ids": Question(RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListByGroupRequestHeader(GROUP)),
+        "producers": Question(RequestCode.GET_PRODUCER_CONNECTION_LIST, GetProducerConnectionListRequestHeader(PRODUCERS)),
         "all producers": Question(RequestCode.GET_ALL_PRODUCER_INFO),
         "consumer offsets": Question(RequestCode.GET_ALL_CONSUMER_OFFSET),
-        "consume statistics": Question(RequestCode.GET_CONSUME_STATS, headers.GetConsumeStatsRequestHeader(GROUP)),
+        "consume statistics": Question(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(GROUP)),
         "consume statistics of the broker": Question(
-            RequestCode.GET_BROKER_CONSUME_STATS, headers.GetConsumeStatsInBrokerHeader(is_order=False)
+            RequestCode.GET_BROKER_CONSUME_STATS, GetConsumeStatsInBrokerHeader(is_order=False)
         ),
-        "consume time spans": Question(
-            RequestCode.QUERY_CONSUME_TIME_SPAN, headers.QueryConsumeTimeSpanRequestHeader(TOPIC, GROUP)
-        ),
+        "consume time spans": Question(RequestCode.QUERY_CONSUME_TIME_SPAN, QueryConsumeTimeSpanRequestHeader(TOPIC, GROUP)),
         "offsets to correct": Question(
-            RequestCode.QUERY_CORRECTION_OFFSET, headers.QueryCorrectionOffsetHeader(compare_group=GROUP, topic=TOPIC)
+            RequestCode.QUERY_CORRECTION_OFFSET, QueryCorrectionOffsetHeader(compare_group=GROUP, topic=TOPIC)
         ),
-        "consume queue": Question(RequestCode.QUERY_CONSUME_QUEUE, headers.QueryConsumeQueueRequestHeader(TOPIC, 0, 0, 2, GROUP)),
+        "consume queue": Question(RequestCode.QUERY_CONSUME_QUEUE, QueryConsumeQueueRequestHeader(TOPIC, 0, 0, 2, GROUP)),
         "consume queue without a group": Question(
-            RequestCode.QUERY_CONSUME_QUEUE, headers.QueryConsumeQueueRequestHeader(TOPIC, 0, 0, 2)
+            RequestCode.QUERY_CONSUME_QUEUE, QueryConsumeQueueRequestHeader(TOPIC, 0, 0, 2)
         ),
         "figures of a topic": Question(
-            RequestCode.VIEW_BROKER_STATS_DATA, headers.ViewBrokerStatsDataRequestHeader("TOPIC_PUT_NUMS", TOPIC)
+            RequestCode.VIEW_BROKER_STATS_DATA, ViewBrokerStatsDataRequestHeader("TOPIC_PUT_NUMS", TOPIC)
         ),
     }
 )

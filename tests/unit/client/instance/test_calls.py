@@ -5,7 +5,7 @@ import pytest
 from rocketmq_broker.client import BrokerError, BrokerUnreachable, RequestTimedOut
 from rocketmq_broker.client.instance.calls import ask, ask_for_success, send_oneway
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import ViewMessageRequestHeader
+from rocketmq_broker.protocol.headers.topic import ViewMessageRequestHeader
 from rocketmq_broker.remoting.errors import ConnectionClosed, RemotingTimeout, TooManyRequests
 from tests.unit.client.peers import Peers, answer, calls_to, success
 

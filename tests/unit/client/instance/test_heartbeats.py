@@ -10,7 +10,7 @@ from rocketmq_broker.client.instance.heartbeats import Heartbeats
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
+from rocketmq_broker.protocol.headers.group import UnregisterClientRequestHeader
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from tests.unit.client.peers import Peers, answer, success
 from tests.waiting import until

@@ -9,7 +9,7 @@ from rocketmq_broker.client import NameServerUnreachable, UnreadableAnswer
 from rocketmq_broker.client.instance.name_servers import NameServers
 from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader
+from rocketmq_broker.protocol.headers.name_server import GetRouteInfoRequestHeader
 from rocketmq_broker.remoting.errors import RemotingTimeout
 from tests.unit.client.peers import Peer, Peers, answer, success
 

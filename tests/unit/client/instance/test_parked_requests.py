@@ -10,11 +10,11 @@ import pytest
 from rocketmq_broker.client.errors import BrokerError
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.parked_requests import ParkedRequests
-from rocketmq_broker.protocol.bodies import ParkedCounts
+from rocketmq_broker.protocol.bodies.parked_admin import ParkedCounts
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import GetMaxOffsetResponseHeader, GetMinOffsetResponseHeader
+from rocketmq_broker.protocol.headers.pull import GetMaxOffsetResponseHeader, GetMinOffsetResponseHeader
 
 Answer = Callable[[RemotingCommand], bytes]
 

@@ -17,7 +17,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import ReplyMessageRequestHeader
+from rocketmq_broker.protocol.headers.send import ReplyMessageRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from tests.unit.client.messages import message

@@ -6,12 +6,9 @@ from rocketmq_broker.client import BrokerError, MessageQueue, RequestTimedOut, S
 from rocketmq_broker.client.producer.message_sender import SendRequests
 from rocketmq_broker.client.producer.wire_message import WireMessage
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import (
-    CreateTopicRequestHeader,
-    EndTransactionRequestHeader,
-    SendMessageRequestHeaderV2,
-    SendMessageResponseHeader,
-)
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from rocketmq_broker.remoting.errors import RemotingTimeout
 from tests.unit.client.peers import Peer, Peers, answer, calls_to, success
 

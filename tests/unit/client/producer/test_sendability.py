@@ -7,7 +7,7 @@ from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.client.producer.sendability import LatestSends, Sendability
 from rocketmq_broker.message import MessageQueue
-from rocketmq_broker.protocol.bodies import KVTable
+from rocketmq_broker.protocol.bodies.broker import KVTable
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.remoting.errors import RemotingTimeout

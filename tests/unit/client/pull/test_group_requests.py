@@ -5,7 +5,7 @@ import pytest
 from rocketmq_broker.client import BrokerError, MessageQueue, UnreadableAnswer
 from rocketmq_broker.client.pull.group_requests import GroupRequests
 from rocketmq_broker.client.pull.subscription import Subscription
-from rocketmq_broker.protocol.bodies import (
+from rocketmq_broker.protocol.bodies.group import (
     CheckClientRequestBody,
     GetConsumerListByGroupResponseBody,
     LockBatchRequestBody,
@@ -14,7 +14,8 @@ from rocketmq_broker.protocol.bodies import (
 )
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import ConsumerSendMsgBackRequestHeader, GetConsumerListByGroupRequestHeader
+from rocketmq_broker.protocol.headers.group import GetConsumerListByGroupRequestHeader
+from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketmq_broker.protocol.queue_table import MessageQueueData
 from tests.unit.client.messages import QUEUE, message
 from tests.unit.client.peers import Peer, Peers, answer, calls_to, success

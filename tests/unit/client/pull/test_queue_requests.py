@@ -15,7 +15,7 @@ from rocketmq_broker.message.record import Record, body_crc
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.pull import (
     PullMessageRequestHeader,
     PullMessageResponseHeader,
     QueryConsumerOffsetResponseHeader,

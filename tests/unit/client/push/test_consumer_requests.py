@@ -4,11 +4,11 @@ import pytest
 
 from rocketmq_broker.client.push.consumer_requests import ConsumerRequests
 from rocketmq_broker.message import MessageQueue
-from rocketmq_broker.protocol.bodies import MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
+from rocketmq_broker.protocol.bodies.group import MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import encode_request
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import ResetOffsetRequestHeader
+from rocketmq_broker.protocol.headers.group import ResetOffsetRequestHeader
 from rocketmq_broker.protocol.queue_table import QueueTable
 from tests.unit.client.messages import QUEUE
 

@@ -15,7 +15,7 @@ from rocketmq_broker.message.record import encode_record, host_bytes
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.world import World
 from tests.waiting import until
 

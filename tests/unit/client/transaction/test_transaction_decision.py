@@ -12,7 +12,7 @@ from rocketmq_broker.client.transaction.transaction_decision import (
     state_without_listener,
 )
 from rocketmq_broker.message import MessageQueue
-from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader
+from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader
 from tests.unit.client.messages import message
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

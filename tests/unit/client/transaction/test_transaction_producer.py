@@ -30,7 +30,7 @@ from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.producer.message_sender import MessageSender, SendRequests
 from rocketmq_broker.client.producer.producer import RunningProducer
 from rocketmq_broker.message import sysflag
-from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from tests.waiting import until
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.codes import RequestCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.acl import (
     CreateAccessConfigRequestHeader,
     DeleteAccessConfigRequestHeader,
     UpdateGlobalWhiteAddrsConfigRequestHeader,

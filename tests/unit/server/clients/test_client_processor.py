@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from rocketmq_broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
+from rocketmq_broker.protocol.bodies.group import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import GetConsumerListByGroupRequestHeader, UnregisterClientRequestHeader
+from rocketmq_broker.protocol.headers.group import GetConsumerListByGroupRequestHeader, UnregisterClientRequestHeader
 from rocketmq_broker.server.clients import client_processor
 from rocketmq_broker.server.clients.client_channel import CHANNEL_EXPIRES_MS
 from tests.unit.server.conftest import Desk, Wire

@@ -9,7 +9,7 @@ from rocketmq_broker.filter import MAX_LENGTH
 from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.protocol.bodies.heartbeat import SubscriptionData
 from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.protocol.headers import PullMessageRequestHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.clients.message_filters import MessageFilters
 from tests.unit.server.conftest import PULL

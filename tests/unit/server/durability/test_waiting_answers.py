@@ -7,7 +7,7 @@ import pytest
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.send import SendMessageResponseHeader
 from rocketmq_broker.server.durability.completion import WaitingAnswers
 
 HEADER = SendMessageResponseHeader(msg_id="AB", queue_id=1, queue_offset=2)

@@ -13,12 +13,16 @@ import pytest
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.properties import encode
 from rocketmq_broker.message.record import Record
-from rocketmq_broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts
+from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo, MarkList, ParkedCounts
 from rocketmq_broker.protocol.body import Body
 from rocketmq_broker.protocol.codes import AdminRequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import DismissDeadLetterRequestHeader, ListMarksRequestHeader, RetryDeadLetterRequestHeader
+from rocketmq_broker.protocol.headers.parked_admin import (
+    DismissDeadLetterRequestHeader,
+    ListMarksRequestHeader,
+    RetryDeadLetterRequestHeader,
+)
 from rocketmq_broker.server.durability.arrivals import Arrivals
 from rocketmq_broker.server.parked import ParkedMessages
 from rocketmq_broker.server.parked.dead_letter_processor import DeadLetterProcessor

@@ -9,7 +9,7 @@ import pytest
 from rocketmq_broker.message.configs import SubscriptionGroupConfig
 from rocketmq_broker.message.properties import decode
 from rocketmq_broker.protocol.codes import AdminRequestCode
-from rocketmq_broker.protocol.headers import DismissDeadLetterRequestHeader, RetryDeadLetterRequestHeader
+from rocketmq_broker.protocol.headers.parked_admin import DismissDeadLetterRequestHeader, RetryDeadLetterRequestHeader
 from tests.unit.server.parked.conftest import OF_THE_FIRST_ATTEMPT, Parking
 from tests.unit.store.conftest import delete_topic
 

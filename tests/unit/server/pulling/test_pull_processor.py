@@ -18,7 +18,7 @@ from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, MessageModel, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
+from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.store.log.segments import Segments
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire

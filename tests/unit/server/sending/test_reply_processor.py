@@ -12,7 +12,7 @@ import pytest
 from rocketmq_broker.message import properties, sysflag
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.send import (
     ReplyMessageRequestHeader,
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,

@@ -16,7 +16,7 @@ from rocketmq_broker.message.record import Record, host_bytes
 from rocketmq_broker.message.sysflag import STORE_HOST_V6
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import ConsumerSendMsgBackRequestHeader
+from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketmq_broker.server.schedule.delay_levels import Place, waiting_place
 from rocketmq_broker.store import MessageStore
 from rocketmq_broker.transaction.messages.half_message import RESUMED_FROM

@@ -13,7 +13,7 @@ from rocketmq_broker.message import properties, sysflag
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.send import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rocketmq_broker.server.sending.send_processor import BATCHED_AT_ONCE, MAX_BATCHED
 from rocketmq_broker.server.sending.sent_properties import MAX_KEYS, MAX_KEYS_OF_A_BATCH, MAX_PROPERTIES_OF_A_BATCH
 from rocketmq_broker.transaction.errors import DelayedTransaction

@@ -6,19 +6,22 @@ import pytest
 
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.configs import SubscriptionGroupConfig
-from rocketmq_broker.protocol.bodies import LockBatchRequestBody, SubscriptionGroupBody
+from rocketmq_broker.protocol.bodies.group import LockBatchRequestBody
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
+from rocketmq_broker.protocol.bodies.topic import SubscriptionGroupBody
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import (
     CloneGroupOffsetRequestHeader,
-    ConsumerSendMsgBackRequestHeader,
     DeleteSubscriptionGroupRequestHeader,
+    ResetOffsetRequestHeader,
+)
+from rocketmq_broker.protocol.headers.pull import (
     PullMessageRequestHeader,
     QueryConsumerOffsetRequestHeader,
-    ResetOffsetRequestHeader,
     UpdateConsumerOffsetRequestHeader,
 )
+from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketmq_broker.server.clients.lock_processor import LockProcessor
 from rocketmq_broker.store import SubscriptionGroups
 from tests.unit.server.conftest import Desk, Wire

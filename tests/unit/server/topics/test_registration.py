@@ -12,11 +12,11 @@ import pytest
 
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.steps import finish
-from rocketmq_broker.protocol.bodies import RegisterBrokerBody
+from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import RegisterBrokerRequestHeader
+from rocketmq_broker.protocol.headers.name_server import RegisterBrokerRequestHeader
 from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.errors import ConnectFailed
 from rocketmq_broker.server.topics import registration_body

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import pytest
 
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.protocol.bodies import TransactionInfo, TransactionList
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
 from rocketmq_broker.protocol.codes import AdminRequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.transaction_admin import (
     DecideTransactionRequestHeader,
     ListDecidedTransactionsRequestHeader,
     ListPendingTransactionsRequestHeader,

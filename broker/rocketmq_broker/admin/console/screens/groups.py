@@ -10,7 +10,7 @@ from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.progress.groups import GroupFigures, QueueLag, groups_of, progress_of
 from rocketmq_broker.message import topics
-from rocketmq_broker.protocol.bodies import ClientConnection
+from rocketmq_broker.protocol.bodies.group import ClientConnection
 
 
 class GroupFacts(NamedTuple):

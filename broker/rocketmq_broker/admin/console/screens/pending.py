@@ -12,8 +12,9 @@ from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import NotSupported
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.admin.timeline.half_queue import UndecidedHalf, undecided_halves
-from rocketmq_broker.protocol.bodies import ClientConnection, TransactionInfo
-from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
+from rocketmq_broker.protocol.bodies.group import ClientConnection
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
+from rocketmq_broker.protocol.headers.transaction_admin import ListPendingTransactionsRequestHeader
 
 PAGE: Final = 100
 

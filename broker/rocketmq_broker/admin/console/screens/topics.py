@@ -12,7 +12,7 @@ from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.messages.content import MessageContent
 from rocketmq_broker.admin.messages.following import newest_messages
 from rocketmq_broker.admin.progress.topics import TopicFigures, topics_of
-from rocketmq_broker.protocol.bodies import TopicOffset
+from rocketmq_broker.protocol.bodies.topic import TopicOffset
 
 _NEWEST: Final = 30
 

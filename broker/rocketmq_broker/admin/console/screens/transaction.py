@@ -21,8 +21,8 @@ from rocketmq_broker.admin.timeline.evidence import TimelineEvidence, gather
 from rocketmq_broker.admin.timeline.folding import FoldedEvent, folded
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.times import FOREVER_MS
-from rocketmq_broker.protocol.bodies import TransactionInfo
-from rocketmq_broker.protocol.headers import ListDecidedTransactionsRequestHeader
+from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
+from rocketmq_broker.protocol.headers.transaction_admin import ListDecidedTransactionsRequestHeader
 
 _MAX_DECIDED: Final = 64
 

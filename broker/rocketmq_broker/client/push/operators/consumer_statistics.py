@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from rocketmq_broker.protocol.bodies import ConsumeSpeed
+from rocketmq_broker.protocol.bodies.running_info import ConsumeSpeed
 
 _SPAN_S: Final = 10
 _MINUTE_S: Final = 60

@@ -13,7 +13,7 @@ from rocketmq_broker.client.pull.pull_loop import with_real_topic
 from rocketmq_broker.client.pull.withdrawal import Withdrawal
 from rocketmq_broker.client.push.listener_runners import ListenerRunner
 from rocketmq_broker.message import MessageExt, MessageQueue
-from rocketmq_broker.protocol.bodies import CMResult, ConsumeMessageDirectlyResult
+from rocketmq_broker.protocol.bodies.running_info import CMResult, ConsumeMessageDirectlyResult
 from rocketmq_broker.world import World
 
 _RESULTS = {ConsumeStatus.CONSUME_SUCCESS: CMResult.CR_SUCCESS, ConsumeStatus.RECONSUME_LATER: CMResult.CR_LATER}

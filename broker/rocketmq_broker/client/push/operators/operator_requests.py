@@ -9,10 +9,11 @@ from rocketmq_broker.client.push.operators.direct_consumption import DirectConsu
 from rocketmq_broker.client.push.operators.running_info import ConsumerState
 from rocketmq_broker.message import MessageError
 from rocketmq_broker.message.record import decode_record, to_message
-from rocketmq_broker.protocol.bodies import ConsumeMessageDirectlyResult, GetConsumerStatusBody
+from rocketmq_broker.protocol.bodies.group import GetConsumerStatusBody
+from rocketmq_broker.protocol.bodies.running_info import ConsumeMessageDirectlyResult
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import (
     ConsumeMessageDirectlyResultRequestHeader,
     GetConsumerRunningInfoRequestHeader,
     GetConsumerStatusRequestHeader,

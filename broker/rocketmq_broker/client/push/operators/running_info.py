@@ -16,7 +16,6 @@ from rocketmq_broker.client.push.consumer_settings import ConsumerSettings
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.rebalance.queue_locks import OwnQueueLocks
 from rocketmq_broker.message import MessageQueue
-from rocketmq_broker.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeType
 from rocketmq_broker.protocol.bodies.running_info import (
     PROP_CLIENT_VERSION,
@@ -25,6 +24,8 @@ from rocketmq_broker.protocol.bodies.running_info import (
     PROP_CONSUMER_START_TIMESTAMP,
     PROP_NAMESERVER_ADDR,
     PROP_THREADPOOL_CORE_SIZE,
+    ConsumerRunningInfo,
+    ProcessQueueInfo,
 )
 from rocketmq_broker.protocol.codes import CURRENT_VERSION_NAME
 from rocketmq_broker.protocol.queue_table import QueueTable

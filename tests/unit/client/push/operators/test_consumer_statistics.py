@@ -1,7 +1,7 @@
 """Tests the statistics of a consumer: the last minute's rates and the last hour's failures."""
 
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
-from rocketmq_broker.protocol.bodies import ConsumeSpeed
+from rocketmq_broker.protocol.bodies.running_info import ConsumeSpeed
 
 
 class Clock:

@@ -17,12 +17,13 @@ from rocketmq_broker.client.push.operators.operator_requests import OperatorRequ
 from rocketmq_broker.client.push.operators.running_info import ConsumerState
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import encode_record, host_bytes
-from rocketmq_broker.protocol.bodies import CMResult, ConsumeMessageDirectlyResult, ConsumerRunningInfo, GetConsumerStatusBody
+from rocketmq_broker.protocol.bodies.group import GetConsumerStatusBody
+from rocketmq_broker.protocol.bodies.running_info import CMResult, ConsumeMessageDirectlyResult, ConsumerRunningInfo
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.protocol.headers import (
+from rocketmq_broker.protocol.headers.group import (
     ConsumeMessageDirectlyResultRequestHeader,
     GetConsumerRunningInfoRequestHeader,
     GetConsumerStatusRequestHeader,
