@@ -17,8 +17,12 @@ from order_messages.states import (
     TransactionKind,
     TransactionState,
 )
-from pipelines.judging.limits import CENTS_PER_POINT, CURRENCY_LETTERS, MAX_QUANTITY
 from pipelines.spark.sql_text import if_true, one_of
+
+CENTS_PER_POINT: Final = 100
+"""The number of cents for one credit point. An order earns one point for each full currency unit."""
+MAX_QUANTITY: Final = 10**9
+CURRENCY_LETTERS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,40 @@ from typing import Any, ClassVar, Final, Protocol
 from flask import Blueprint, Response, current_app
 from pydantic import BaseModel, Field
 
-from service_runtime.failing.dead_letters import DeadLetters, attention_for
 from service_runtime.http.health import ReadyResponse, Status, Word, http_status, status_of
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.requests import json_response
 from service_runtime.inbox.backlog import InboxBacklog, InboxHealth
 from service_runtime.messaging.positions import Positions
 
+_COMMAND: Final = "python -m rocketmq_broker.admin dead-letters retry --group {group} --all"
 health_api = Blueprint("health", __name__)
 
 MEANWHILE: Final = "Until then messages wait at the broker or in the inbox, and none is lost."
 _OF_DATABASE: Final = "a lock that is held, a full disk, a missing write privilege, or a standby that commits wait for"
+
+
+class DeadLetters(Protocol):
+    """The interface to the dead letters of a consumer group."""
+
+    @property
+    def group(self) -> str:
+        """The name of the consumer group."""
+
+    def count_dead_letters(self) -> int | None:
+        """Returns the number of dead letters that have not been retried or dismissed; None if the brokers do not respond."""
+
+
+def attention_for(dead_letters: DeadLetters) -> list[str]:
+    """Returns a list with one line for operators. It is empty if there are no dead letters, or if their number is unknown."""
+    count = dead_letters.count_dead_letters()
+    if not count:
+        return []
+    command = _COMMAND.format(group=dead_letters.group)
+    return [
+        f"{count} messages of {dead_letters.group} are dead letters: fix what refused them, then run `{command} --dry-run` "
+        "to list them, and without --dry-run to redeliver each once"
+    ]
 
 
 class Consumer(Needed, DeadLetters, Protocol):

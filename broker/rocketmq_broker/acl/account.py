@@ -1,4 +1,4 @@
-"""An account of plain_acl.yml (RocketMQ's PlainAccessConfig and PlainAccessResource)."""
+"""The content of a plain_acl.yml file, and its accounts (RocketMQ's PlainAccessData and PlainAccessConfig)."""
 
 from __future__ import annotations
 
@@ -81,3 +81,19 @@ def by_access_key(accounts: Iterable[Account]) -> dict[str, Account]:
 
 def _parse_default(text: str) -> Permission:
     return parse_permission(text) if text else Permission.DENY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainAcl:
+    """The accounts and trusted addresses of one file, with the file's version."""
+
+    global_white_addresses: tuple[str, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    counter: int = 0
+    """The number of changes that tools have made (RocketMQ's DataVersion)."""
+    timestamp_ms: int = 0
+    """The time of the last of these changes, in milliseconds since the epoch."""
+
+    def trusted(self) -> list[RemoteAddresses]:
+        """Returns the trusted addresses, whose requests are not checked. Raises AccountMistake if an address is invalid."""
+        return [parse_remote_addresses(text) for text in self.global_white_addresses]

@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rocketmq_broker.acl.account import Account
+from rocketmq_broker.acl.account import Account, PlainAcl
 from rocketmq_broker.acl.errors import AccountMistake
-from rocketmq_broker.acl.plain_acl import PlainAcl
 from rocketmq_broker.acl.remote_address import parse_remote_addresses
 
 

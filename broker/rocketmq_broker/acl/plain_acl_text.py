@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import yaml
 
-from rocketmq_broker.acl.account import Account
+from rocketmq_broker.acl.account import Account, PlainAcl
 from rocketmq_broker.acl.errors import AccountMistake
 from rocketmq_broker.acl.permission import parse_named_permission, parse_permission
-from rocketmq_broker.acl.plain_acl import PlainAcl
 from rocketmq_broker.acl.remote_address import parse_remote_addresses
 
 _WHITE_ADDRESSES: Final = "globalWhiteRemoteAddresses"

@@ -39,11 +39,11 @@ from rocketmq_broker.client.listeners import (
 from rocketmq_broker.client.producer.producer import Producer
 from rocketmq_broker.client.producer.replies import create_reply_message
 from rocketmq_broker.client.producer.send_result import LocalTransactionState, SendResult, SendStatus, TransactionSendResult
-from rocketmq_broker.client.pull.message_selector import MessageSelector
+from rocketmq_broker.client.pull.process_queue import QueueProgress
 from rocketmq_broker.client.pull.pull_consumer import PullConsumer
-from rocketmq_broker.client.pull.queue_progress import QueueProgress
 from rocketmq_broker.client.pull.queue_requests import PullAnswer
 from rocketmq_broker.client.pull.result_positions import PositionsUnavailable, ResultPositions, Setback
+from rocketmq_broker.client.pull.subscription import MessageSelector
 from rocketmq_broker.client.push.push_consumer import PushConsumer
 from rocketmq_broker.client.transaction.local_transaction import LocalTransaction, local_transaction
 from rocketmq_broker.client.transaction.transaction_producer import TransactionProducer

@@ -18,10 +18,9 @@ from rocketmq_broker.cluster.folder import (
     write_broker_conf,
     write_namesrv_conf,
 )
-from rocketmq_broker.cluster.known_topics import copy_topics
 from rocketmq_broker.cluster.leaving import DrainPace, remainder_of
 from rocketmq_broker.cluster.plan import ClusterPlan, PlannedBroker, plan_cluster
-from rocketmq_broker.cluster.spreading import POLL_INTERVAL_S, TopicSpreading, topics_in
+from rocketmq_broker.cluster.spreading import POLL_INTERVAL_S, TopicSpreading, copy_topics, topics_in
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message import topics
 from rocketmq_broker.store.errors import StoreError

@@ -1,8 +1,8 @@
-"""Handles operators' requests to a name server (part of RocketMQ's DefaultRequestProcessor)."""
+"""Handles operators' requests to a name server, and about its settings (part of RocketMQ's DefaultRequestProcessor)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from rocketmq_broker.message import permissions
@@ -155,3 +155,30 @@ def _is_unit(queues: QueueData) -> bool:
 
 def _has_unit_subscription(queues: QueueData) -> bool:
     return bool(queues.topic_sys_flag & permissions.UNIT_SUBSCRIPTION)
+
+
+class ConfigProcessor:
+    """Handles requests about the settings, with RocketMQ's names. Settings cannot be changed while the name server runs."""
+
+    def __init__(self, settings: Callable[[], Mapping[str, str]]) -> None:
+        self._settings = settings
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """Returns the handlers, keyed by request code."""
+        return {
+            RequestCode.GET_NAMESRV_CONFIG: self.get_config,
+            RequestCode.UPDATE_NAMESRV_CONFIG: self.update_config,
+        }
+
+    def get_config(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Responds with all settings, one on each line."""
+        lines = "".join(f"{name}={value}\n" for name, value in self._settings().items())
+        return encode_response(command, ResponseCode.SUCCESS, body=lines.encode())
+
+    def update_config(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Refuses the change. RocketMQ's name server would respond with SUCCESS."""
+        raise RequestRefused(
+            ResponseCode.SYSTEM_ERROR,
+            "settings of this name server cannot be changed while it runs: change its settings file and restart it",
+        )

@@ -6,9 +6,8 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from rocketmq_broker.nameserver.admin_processor import AdminProcessor
+from rocketmq_broker.nameserver.admin_processor import AdminProcessor, ConfigProcessor
 from rocketmq_broker.nameserver.changes import guard_of_changes
-from rocketmq_broker.nameserver.config_processor import ConfigProcessor
 from rocketmq_broker.nameserver.kv_config import KVConfig
 from rocketmq_broker.nameserver.route_processor import RouteProcessor
 from rocketmq_broker.nameserver.routes import RouteTable

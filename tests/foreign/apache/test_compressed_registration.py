@@ -13,7 +13,7 @@ from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers.name_server import GetRouteInfoRequestHeader, RegisterBrokerRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
-from rocketmq_broker.server.topics.registration_body import encode_registration
+from rocketmq_broker.server.topics.registration import encode_registration
 from rocketmq_broker.store.tables.config_file import TableVersion
 from tests.foreign.apache.cluster import apache_rocketmq
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.acl import Account, AccountMistake
+from rocketmq_broker.acl.account import PlainAcl
 from rocketmq_broker.acl.permission import Permission
-from rocketmq_broker.acl.plain_acl import PlainAcl
 from rocketmq_broker.acl.plain_acl_text import parse_plain_acl, plain_acl_text
 
 EXAMPLE = """

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from rocketmq_broker.cluster.known_topics import copy_topics
+from rocketmq_broker.cluster.spreading import copy_topics
 from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
 from rocketmq_broker.store.tables.subscription_groups import SubscriptionGroups
 from rocketmq_broker.store.tables.topic_configs import TopicConfigs

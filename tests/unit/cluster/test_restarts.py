@@ -1,6 +1,6 @@
 import pytest
 
-from rocketmq_broker.cluster.restarts import Restarts, ending_text
+from rocketmq_broker.cluster.child import Restarts, ending_text
 
 SHORT_S = 1.0
 STEADY_S = 60.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rocketmq_broker.nameserver.config_processor import ConfigProcessor
+from rocketmq_broker.nameserver.admin_processor import ConfigProcessor
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import encode_request
 from rocketmq_broker.protocol.frame import FrameDecoder

@@ -1,10 +1,15 @@
-"""The lifecycle of a producer or consumer on one event loop. A call at the wrong time raises NotRunning."""
+"""The lifecycle of a producer or consumer on one event loop, and the context manager that starts and ends it.
+
+A call at the wrong time raises NotRunning.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from types import TracebackType
+from typing import Generic, Self, TypeVar
 
 from rocketmq_broker.client.errors import NotRunning
 
@@ -100,3 +105,24 @@ class Lifecycle(Generic[Running]):
             f"{self._who} was called from outside the event loop on which it was started: "
             "start it and use it within one asyncio.run(), or pass its coroutines to one EventLoopThread"
         )
+
+
+class RunsWithin:
+    """Base class for `async with client:`, which starts the client and shuts it down when the block ends."""
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Starts the client."""
+
+    @abstractmethod
+    async def shutdown(self) -> None:
+        """Shuts the client down."""
+
+    async def __aenter__(self) -> Self:
+        """Starts the client. Raises the errors of `start`, after which the client is not running."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Shuts the client down."""
+        await self.shutdown()

@@ -12,8 +12,7 @@ from typing import Never
 
 from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.client.checks.argument_check import check_target
-from rocketmq_broker.client.checks.lifecycle import Lifecycle
-from rocketmq_broker.client.checks.runs_within import RunsWithin
+from rocketmq_broker.client.checks.lifecycle import Lifecycle, RunsWithin
 from rocketmq_broker.client.checks.settings_check import check_group, check_topic, check_whole_number, refuse_unknown
 from rocketmq_broker.client.errors import NoRoute
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
-from rocketmq_broker.client.pull.queue_progress import QueueProgress
 from rocketmq_broker.client.pull.withdrawal import Withdrawal
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.world import World
 
 _PULL_TAKES_AT_MOST_S: Final = 30.0
 """The maximum seconds between a pull request and its answer. A broker may hold a pull until a message arrives."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueProgress:
+    """The progress of one queue of a push consumer."""
+
+    queue: MessageQueue
+    unacknowledged: int
+    """The number of messages that were pulled but not yet acknowledged."""
+    stands_still_s: float
+    """The seconds since the oldest unacknowledged message last changed.
+
+    For a queue without unacknowledged messages, the value is 0 while the broker answers, and otherwise the seconds since the last
+    valid answer to a pull.
+    """
 
 
 class ProcessQueue:

@@ -9,8 +9,7 @@ from typing import Never
 
 from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.client.checks.argument_check import check_number, check_queue, check_queues
-from rocketmq_broker.client.checks.lifecycle import Lifecycle
-from rocketmq_broker.client.checks.runs_within import RunsWithin
+from rocketmq_broker.client.checks.lifecycle import Lifecycle, RunsWithin
 from rocketmq_broker.client.checks.settings_check import (
     check_group,
     check_member,
@@ -22,12 +21,11 @@ from rocketmq_broker.client.errors import IllegalConfiguration, NoRoute
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.instance.namespace import Namespace
-from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.client.pull.pull_loop import PullSettings
 from rocketmq_broker.client.pull.queue_requests import PullAnswer, QueueRequests
 from rocketmq_broker.client.pull.read_ahead import ReadAhead
 from rocketmq_broker.client.pull.starting_offset import StartingOffset
-from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.client.pull.subscription import MessageSelector, Subscription
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
 from rocketmq_broker.remoting.rpc_hook import RpcHook

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
-from collections.abc import Callable
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
@@ -14,7 +15,6 @@ from rocketmq_broker.client.push.listener_call import ListenerCall
 from rocketmq_broker.client.push.listener_runners import ListenerRunner, NoThreadLeft
 from rocketmq_broker.client.push.message_return import MessageReturn
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
-from rocketmq_broker.client.push.waiting_messages import WaitingMessages
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.remoting.tasks import Tasks
 
@@ -134,3 +134,32 @@ class ConcurrentConsumption:
         await asyncio.sleep(LOCAL_RETRY_S)
         if not process_queue.is_dropped:
             self.arrived(process_queue, messages)
+
+
+class WaitingMessages:
+    """The messages that wait for a listener call. A call takes up to `batch_size` waiting messages when it starts.
+
+    Batches therefore grow while listeners are busy, and no message waits for a batch to fill. The event loop adds messages;
+    the listeners' threads take them.
+    """
+
+    def __init__(self, batch_size: int) -> None:
+        """`batch_size` is the maximum number of messages of one call."""
+        self._batch_size = batch_size
+        self._lock = threading.Lock()
+        self._messages: deque[MessageExt] = deque()
+
+    def add(self, messages: Sequence[MessageExt]) -> int:
+        """Adds messages. Returns the number of listener calls to request in addition to those already requested."""
+        with self._lock:
+            before = self._calls()
+            self._messages.extend(messages)
+            return self._calls() - before
+
+    def take(self) -> list[MessageExt]:
+        """Returns the oldest messages for one of the calls that `add` requested. The list is never empty."""
+        with self._lock:
+            return [self._messages.popleft() for _ in range(min(self._batch_size, len(self._messages)))]
+
+    def _calls(self) -> int:
+        return -(-len(self._messages) // self._batch_size)

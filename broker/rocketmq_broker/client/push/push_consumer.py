@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TypeVar, Unpack
 
 from rocketmq_broker.acl import SessionCredentials
-from rocketmq_broker.client.checks.lifecycle import Lifecycle
+from rocketmq_broker.client.checks.lifecycle import Lifecycle, RunsWithin
 from rocketmq_broker.client.checks.listener_check import check_message_listener
-from rocketmq_broker.client.checks.runs_within import RunsWithin
 from rocketmq_broker.client.checks.settings_check import check_group, check_topic, refuse_unknown
 from rocketmq_broker.client.errors import ClientError, IllegalConfiguration, NotRunning
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
@@ -21,11 +20,9 @@ from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.instance.namespace import Namespace
 from rocketmq_broker.client.instance.parked_requests import ParkedRequests
 from rocketmq_broker.client.listeners import MessageListener
-from rocketmq_broker.client.pull.message_selector import MessageSelector
-from rocketmq_broker.client.pull.process_queue import ProcessQueue
-from rocketmq_broker.client.pull.queue_progress import QueueProgress
+from rocketmq_broker.client.pull.process_queue import ProcessQueue, QueueProgress
 from rocketmq_broker.client.pull.result_positions import SAVE_INTERVAL_S, ResultPositions
-from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.client.pull.subscription import MessageSelector, Subscription
 from rocketmq_broker.client.push.consumer_parts import ConsumerParts
 from rocketmq_broker.client.push.consumer_requests import ConsumerRequests
 from rocketmq_broker.client.push.consumer_settings import HALF_AN_HOUR_MS, ConsumerOptions, ConsumerSettings

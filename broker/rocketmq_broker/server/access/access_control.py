@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketmq_broker.acl import AccessDenied, AccessRules, AccountMistake, SessionCredentials
+from rocketmq_broker.acl.account import PlainAcl
 from rocketmq_broker.acl.needs import TopicAt
-from rocketmq_broker.acl.plain_acl import PlainAcl
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.remoting.connections.connection import Connection

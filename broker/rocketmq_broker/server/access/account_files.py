@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from rocketmq_broker.acl import AccessRules, AccountMistake
-from rocketmq_broker.acl.plain_acl import PlainAcl
+from rocketmq_broker.acl.account import PlainAcl
 from rocketmq_broker.platform.durability import sync_directory, sync_file
 
 _SUFFIXES: Final = (".yml", ".yaml")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from rocketmq_broker.acl import AccountMistake
+from rocketmq_broker.acl.account import PlainAcl
 from rocketmq_broker.acl.edits import AccountUpdate, file_of, with_account, with_white_addresses, without_account
-from rocketmq_broker.acl.plain_acl import PlainAcl
 from rocketmq_broker.protocol.bodies.acl import GetBrokerClusterAclConfigResponseBody, PlainAccessConfig, versions_as_json
 from rocketmq_broker.protocol.bodies.topic import DataVersion
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode

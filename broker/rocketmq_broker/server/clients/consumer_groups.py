@@ -19,8 +19,7 @@ from rocketmq_broker.protocol.bodies.heartbeat import (
     SubscriptionData,
 )
 from rocketmq_broker.remoting.connections.connection import Connection
-from rocketmq_broker.server.clients.client_channel import ClientChannel
-from rocketmq_broker.server.clients.memberships import Memberships
+from rocketmq_broker.server.clients.client_channel import ClientChannel, Memberships
 
 logger = logging.getLogger(__name__)
 

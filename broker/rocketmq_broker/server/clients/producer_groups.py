@@ -1,8 +1,7 @@
 """Tracks the connected producers, keyed by group and by client id (RocketMQ's ProducerManager)."""
 
 from rocketmq_broker.remoting.connections.connection import Connection
-from rocketmq_broker.server.clients.client_channel import ClientChannel
-from rocketmq_broker.server.clients.memberships import Memberships
+from rocketmq_broker.server.clients.client_channel import ClientChannel, Memberships
 
 
 class ProducerGroups:

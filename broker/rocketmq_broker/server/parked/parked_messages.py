@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.properties import PRODUCER_GROUP
 from rocketmq_broker.message.record import Record, decode_record
+from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.server.parked.mark import (
     MARK_TOPIC,
@@ -24,7 +27,6 @@ from rocketmq_broker.server.parked.mark import (
     mark_properties,
     read_mark,
 )
-from rocketmq_broker.server.parked.parked_log import parked_line, waiting_line
 from rocketmq_broker.server.parked.parked_queue import ParkedQueue
 from rocketmq_broker.server.ports import SystemTopics
 from rocketmq_broker.server.pulling.queue_records import records_from
@@ -238,3 +240,42 @@ def _group_of(record: Record) -> str:
 
 def _dead_letter_group(topic: bytes) -> str:
     return topic.removeprefix(DEAD_LETTERS).decode(errors="replace")
+
+
+def parked_line(record: Record) -> str:
+    """Returns the log line for a newly parked message."""
+    topic = record.topic.decode(errors="replace")
+    message_id = offset_message_id(record.store_host, record.commit_log_offset)
+    if topic.startswith(topics.DEAD_LETTER_PREFIX):
+        return _dead_letter_line(record, topic.removeprefix(topics.DEAD_LETTER_PREFIX), message_id)
+    return _discarded_line(record, message_id)
+
+
+def waiting_line(discarded: int, dead_letters: int) -> str:
+    """Returns the log line for the parked messages found at startup."""
+    return (
+        f"parked messages: {discarded} discarded, {dead_letters} dead letters. "
+        "To list them: python -m rocketmq_broker.admin discarded; python -m rocketmq_broker.admin dead-letters list"
+    )
+
+
+def _dead_letter_line(record: Record, group: str, message_id: str) -> str:
+    return (
+        f"dead letter: message {_property(record, props.UNIQUE_KEY)} of topic {_property(record, props.RETRY_TOPIC)}, "
+        f"keys {_property(record, props.KEYS)}, consumer group {printable(group)}, redeliveries {record.reconsume_times}. "
+        f"To retry it after the group is fixed: python -m rocketmq_broker.admin dead-letters retry {message_id}"
+    )
+
+
+def _discarded_line(record: Record, message_id: str) -> str:
+    return (
+        f"discarded: transaction {_property(record, props.UNIQUE_KEY)}, its message for topic "
+        f"{_property(record, props.REAL_TOPIC)}, keys {_property(record, props.KEYS)}, "
+        f"producer group {_property(record, props.PRODUCER_GROUP)}, "
+        f"checks {_property(record, props.TRANSACTION_CHECK_TIMES)}. "
+        f"To check it again after the producer is fixed: python -m rocketmq_broker.admin resume {message_id}"
+    )
+
+
+def _property(record: Record, name: str) -> str:
+    return printable(record.get_property(name) or "(none)")

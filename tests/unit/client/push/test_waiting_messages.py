@@ -1,6 +1,6 @@
 """Batches of waiting messages are formed when a call begins, and are never larger than requested."""
 
-from rocketmq_broker.client.push.waiting_messages import WaitingMessages
+from rocketmq_broker.client.push.concurrent_consumption import WaitingMessages
 from tests.unit.client.messages import message, offsets
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from credit_service.domain.credit import CENTS_IN_A_UNIT, Credit
 from order_messages.states import BY_REFUSAL, OrderState, TransactionState
 from order_service.domain.life_cycle import OrderEvent, next_state
-from pipelines.judging.limits import CENTS_PER_POINT
+from pipelines.judging.table_events import CENTS_PER_POINT
 
 ROOT = Path(__file__).resolve().parents[4]
 PACKAGES = ("order_service", "credit_service", "inventory_service", "service_runtime", "pipelines")

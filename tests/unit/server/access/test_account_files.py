@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.acl import Account, AccountMistake
-from rocketmq_broker.acl.plain_acl import PlainAcl
+from rocketmq_broker.acl.account import PlainAcl
 from rocketmq_broker.server.access import AccountFiles
 from rocketmq_broker.server.access.account_files import rules_of
 

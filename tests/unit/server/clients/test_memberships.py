@@ -1,6 +1,6 @@
 """Tests the index of groups by connection."""
 
-from rocketmq_broker.server.clients.memberships import Memberships
+from rocketmq_broker.server.clients.client_channel import Memberships
 
 
 def test_groups_and_their_number_follow_who_joins_and_leaves() -> None:

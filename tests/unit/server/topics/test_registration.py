@@ -19,11 +19,10 @@ from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers.name_server import RegisterBrokerRequestHeader
 from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.errors import ConnectFailed
-from rocketmq_broker.server.topics import registration_body
+from rocketmq_broker.server.topics import registration
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
 from rocketmq_broker.server.topics.identity import BrokerIdentity
-from rocketmq_broker.server.topics.registration import Registration
-from rocketmq_broker.server.topics.registration_body import encode_registration
+from rocketmq_broker.server.topics.registration import Registration, encode_registration
 from tests.unit.server.conftest import Desk
 
 IDENTITY = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host="127.0.0.1", port=10911)
@@ -232,7 +231,7 @@ def test_a_store_with_more_topics_than_a_registration_has_room_for_leaves_out_wh
 ) -> None:
     with_topics(desk, *(f"%DLQ%g{number}" for number in range(3)), *(f"%RETRY%g{number}" for number in range(3)), "orders")
     others = len(desk.topics.configs) - 6
-    monkeypatch.setattr(registration_body, "MAX_REGISTERED", others + 2)
+    monkeypatch.setattr(registration, "MAX_REGISTERED", others + 2)
     encoded = encode_registration(TopicsSnapshot.of(desk.topics.configs), 6)
     table = RegisterBrokerBody.decode(encoded.body).topic_config_serialize_wrapper.topic_config_table
     assert encoded.left_out == 4
