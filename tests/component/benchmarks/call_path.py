@@ -1,4 +1,4 @@
-"""Prints the files that a message, an order or a credit passes through: `python -m lab.benchmarks.call_path message`.
+"""Finds the files that a message, an order or a credit passes through.
 
 Twenty messages warm up routes, connections and caches. Python's profile hook records five more, with client and broker in one
 process. Functions that ran for each of the five belong to the call path; functions that ran for some (heartbeats, commits of
@@ -14,17 +14,14 @@ from __future__ import annotations
 import ast
 import asyncio
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Annotated, Final, NamedTuple
-
-import typer
+from typing import Final, NamedTuple
 
 from credit_service.adapters import tables as credit_tables
 from credit_service.adapters.drain_task import DRAIN_TASK, TaskSender, create_celery, register_drain_task
@@ -46,7 +43,6 @@ from order_service.service_layer.transaction_listener import transaction_listene
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, EventLoopThread, LocalTransactionState, Message, MessageExt
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.record import Record, to_message
-from rocketmq_broker.stop_signals import until_interrupted
 from rocketmq_broker.testing import RocketMQ
 from rocketmq_broker.world import current_world
 from service_runtime.database.opening import open_database
@@ -294,21 +290,3 @@ def summary(name: str, path: CallPath) -> str:
     """Returns the figures of the call path, and the list of its choosing files (see `CallPath.choosing`)."""
     figures = f"{len(path.files)} files run, {len(path.handing_on)} hand on, {len(path.choosing)} choose"
     return "\n".join([f"{name}: {figures}", *(f"  {file}" for file in sorted(path.choosing))])
-
-
-def main(what: Annotated[str, typer.Argument(help="`message`, `order` or `credit`.")] = "message") -> None:
-    """Prints the files that a message, an order or a credit passes through."""
-    paths: dict[str, Callable[[Path], CallPath]] = {
-        "message": lambda home: asyncio.run(call_path_of_a_message()),
-        "order": call_path_of_an_order,
-        "credit": call_path_of_a_credit,
-    }
-    if what not in paths:
-        raise typer.BadParameter(f"expected 'message', 'order' or 'credit', not {what!r}")
-    with tempfile.TemporaryDirectory() as home:
-        print(summary(what, paths[what](Path(home))))
-
-
-if __name__ == "__main__":
-    with until_interrupted():
-        typer.run(main)
