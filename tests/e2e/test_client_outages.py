@@ -5,13 +5,7 @@ import contextlib
 
 import pytest
 
-from rocketmq_broker.client import (
-    ClientError,
-    EventLoopThread,
-    NotRunning,
-    Producer,
-    SendFailed,
-)
+from rocketmq_broker.client import ClientError, EventLoopThread, NotRunning, Producer, SendFailed
 from rocketmq_broker.message import Message
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from rocketmq_broker.admin.broker_requests.figures import (
-    consume_stats,
-    groups_of_topic,
-    runtime_info,
-    system_topics,
-    topic_stats,
-)
+from rocketmq_broker.admin.broker_requests.figures import consume_stats, groups_of_topic, runtime_info, system_topics, topic_stats
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.message import topics

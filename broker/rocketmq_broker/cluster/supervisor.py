@@ -10,14 +10,7 @@ from dataclasses import dataclass, field
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.cluster.child import Child
 from rocketmq_broker.cluster.errors import ClusterMistake
-from rocketmq_broker.cluster.folder import (
-    locked,
-    mark_removed,
-    read_folder,
-    unmark,
-    write_broker_conf,
-    write_namesrv_conf,
-)
+from rocketmq_broker.cluster.folder import locked, mark_removed, read_folder, unmark, write_broker_conf, write_namesrv_conf
 from rocketmq_broker.cluster.leaving import DrainPace, remainder_of
 from rocketmq_broker.cluster.plan import ClusterPlan, PlannedBroker, plan_cluster
 from rocketmq_broker.cluster.spreading import POLL_INTERVAL_S, TopicSpreading, copy_topics, topics_in

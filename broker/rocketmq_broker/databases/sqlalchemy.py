@@ -49,14 +49,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.schema import CreateIndex, CreateTable, DropTable
 
 from rocketmq_broker.client import LocalTransactionState
-from rocketmq_broker.databases import (
-    MAX_CHARACTERS,
-    DecidedBefore,
-    LocalOutcome,
-    decision_of,
-    key_of,
-    transaction_id_of,
-)
+from rocketmq_broker.databases import MAX_CHARACTERS, DecidedBefore, LocalOutcome, decision_of, key_of, transaction_id_of
 from rocketmq_broker.databases.inbox import (
     INBOX_COLUMNS,
     BaseInbox,

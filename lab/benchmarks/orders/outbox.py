@@ -12,14 +12,7 @@ from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel, col, select
 
 from order_messages import order_created
-from order_service.adapters.local_transaction import (
-    ITEMS,
-    ORDER_AND_ITEMS,
-    ORDERS,
-    item_values,
-    order_values,
-    parameters_of,
-)
+from order_service.adapters.local_transaction import ITEMS, ORDER_AND_ITEMS, ORDERS, item_values, order_values, parameters_of
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, Outcome

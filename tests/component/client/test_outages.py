@@ -5,14 +5,7 @@ import asyncio
 import pytest
 
 from demo.ports import free_ports
-from rocketmq_broker.client import (
-    IllegalConfiguration,
-    NameServerUnreachable,
-    NoRoute,
-    NotRunning,
-    Producer,
-    TransactionProducer,
-)
+from rocketmq_broker.client import IllegalConfiguration, NameServerUnreachable, NoRoute, NotRunning, Producer, TransactionProducer
 from rocketmq_broker.message import Message
 from rocketmq_broker.testing import RocketMQ
 from tests.e2e.clients import PATIENT, Inbox, consumer, running

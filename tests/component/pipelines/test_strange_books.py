@@ -8,17 +8,7 @@ from pipelines.judging.classes import CONSISTENT
 from pipelines.judging.totals import SUMMED
 from pipelines.reporting.report import unchecked_repairs
 from tests.component.pipelines.conftest import Judge
-from tests.component.pipelines.strange_books import (
-    ALL,
-    CUT_OFF,
-    IDS,
-    OF_REPAIRS,
-    RIGHT,
-    TITLES,
-    WRONG,
-    judged,
-    written,
-)
+from tests.component.pipelines.strange_books import ALL, CUT_OFF, IDS, OF_REPAIRS, RIGHT, TITLES, WRONG, judged, written
 
 
 def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused(judge: Judge, tmp_path: Path) -> None:

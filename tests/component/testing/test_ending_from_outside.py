@@ -2,14 +2,7 @@
 
 import pytest
 
-from rocketmq_broker.client import (
-    BrokerError,
-    LocalTransactionState,
-    Message,
-    MessageExt,
-    TransactionNotFound,
-    local_transaction,
-)
+from rocketmq_broker.client import BrokerError, LocalTransactionState, Message, MessageExt, TransactionNotFound, local_transaction
 from rocketmq_broker.testing import RocketMQ
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

@@ -4,14 +4,7 @@ import msgspec
 import pytest
 
 from rocketmq_broker.cluster.errors import ClusterMistake
-from rocketmq_broker.cluster.folder import (
-    locked,
-    mark_removed,
-    read_folder,
-    refuse_a_single_broker,
-    unmark,
-    write_broker_conf,
-)
+from rocketmq_broker.cluster.folder import locked, mark_removed, read_folder, refuse_a_single_broker, unmark, write_broker_conf
 from rocketmq_broker.cluster.plan import FolderFacts
 from rocketmq_broker.config import BrokerSettings, load_settings
 

@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketmq_broker.protocol import (
-    CommandHeader,
-    FrameDecoder,
-    HeaderError,
-    RemotingCommand,
-    SerializeType,
-    encode_request,
-)
+from rocketmq_broker.protocol import CommandHeader, FrameDecoder, HeaderError, RemotingCommand, SerializeType, encode_request
 from rocketmq_broker.protocol import ext_fields as fields_of
 from rocketmq_broker.protocol.headers.group import ResetOffsetRequestHeader
 from rocketmq_broker.protocol.headers.pull import GetMaxOffsetRequestHeader, SearchOffsetRequestHeader

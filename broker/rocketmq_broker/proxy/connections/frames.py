@@ -59,11 +59,6 @@ class FrameSplitter:
         """Returns the number of bytes that `next` has not returned yet, plus the size of an incomplete header block."""
         return len(self._data) + self._block_bytes
 
-    @property
-    def is_begun(self) -> bool:
-        """Returns whether the preface was received."""
-        return self._is_begun
-
     def feed(self, data: bytes) -> None:
         """Adds received bytes. Raises FrameRefused if the connection does not begin with HTTP/2's preface."""
         self._data += data

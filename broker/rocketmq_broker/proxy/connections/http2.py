@@ -15,15 +15,7 @@ from typing import Any, Final, Protocol, cast
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
-from h2.events import (
-    DataReceived,
-    Event,
-    RemoteSettingsChanged,
-    RequestReceived,
-    StreamEnded,
-    StreamReset,
-    WindowUpdated,
-)
+from h2.events import DataReceived, Event, RemoteSettingsChanged, RequestReceived, StreamEnded, StreamReset, WindowUpdated
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 from hpack import HeaderTuple, NeverIndexedHeaderTuple

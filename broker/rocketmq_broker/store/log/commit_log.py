@@ -16,13 +16,7 @@ from typing import Final
 from librt.strings import BytesWriter, read_i64_be
 
 from rocketmq_broker.message.inner_message import InnerMessage
-from rocketmq_broker.message.record import (
-    BLANK_MAGIC,
-    MESSAGE_MAGIC,
-    SIZE_AND_MAGIC,
-    encode_blank,
-    write_message,
-)
+from rocketmq_broker.message.record import BLANK_MAGIC, MESSAGE_MAGIC, SIZE_AND_MAGIC, encode_blank, write_message
 from rocketmq_broker.store.errors import RecordLost, RecordNotFound
 from rocketmq_broker.store.log.record_check import HEAD, MAX_SIZE, CheckedRecord, check_record, store_timestamp_position
 from rocketmq_broker.store.log.segments import Segments

@@ -10,13 +10,7 @@ from rocketmq_broker.transaction.decision import Refusal
 from rocketmq_broker.transaction.messages.half_message import read_half_message
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import TRANSITIONS, State, Verb, Written
-from tests.unit.server.transaction_broker import (
-    DISCARD_TOPIC,
-    HALF_TOPIC,
-    OP_TOPIC,
-    Producer,
-    TransactionBroker,
-)
+from tests.unit.server.transaction_broker import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, Producer, TransactionBroker
 
 TOPICS = {
     HALF_TOPIC: Written.HALF_MESSAGE,
