@@ -1,7 +1,5 @@
 """python -m demo: places orders while processes are killed. Exits with 0 only if every order is credited exactly once."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -3,8 +3,6 @@
 A proxy from the environment (HTTP_PROXY, ALL_PROXY) can reach neither this machine's loopback address nor a container by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import httpx

@@ -1,7 +1,5 @@
 """Reads the order database and the credit database, on SQLite or PostgreSQL."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType

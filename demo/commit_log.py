@@ -1,7 +1,5 @@
 """Reads transactions with their half, op and committed messages from the broker's commit log."""
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

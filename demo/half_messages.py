@@ -1,7 +1,5 @@
 """Counts the half messages of a run by outcome. Copies of a half message count once."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Places customers' orders over HTTP. The client repeats each request until the service returns a final response."""
 
-from __future__ import annotations
-
 import random
 import time
 import uuid

@@ -1,7 +1,5 @@
 """Chooses one order of a run, and shows the times of its half message, local transaction, decision, delivery and credit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Runs the whole system on one machine, with its processes, ports, settings and data."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ The result is the same as Spark's; `tests/component/pipelines/test_embedded.py` 
 too large for one process are refused, and so are sums of more than 64 bits, which SQLite cannot compute.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping
 from typing import Any, Final

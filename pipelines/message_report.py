@@ -1,7 +1,5 @@
 """Reports the content of a commit log, for `python -m pipelines messages`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

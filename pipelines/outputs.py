@@ -4,8 +4,6 @@ Each is a directory with one file. The metadata of its schema contains the run's
 files atomically. There the summary is written after the findings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final

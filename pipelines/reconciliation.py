@@ -1,7 +1,5 @@
 """The reconciliation, from the sources to the totals, for `python -m pipelines reconcile`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ A run writes into its own folder. Then it renames a new symbolic link to `latest
 folder of the previous run is kept until the next run, for readers that still use it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import secrets

@@ -4,8 +4,6 @@ A transaction is identified by the UNIQ_KEY of its message, which the producer s
 half message, and in each delivered copy.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 

@@ -1,7 +1,5 @@
 """Creates certificate authorities and certificates for tests with the program openssl."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import dataclass

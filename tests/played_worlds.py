@@ -1,7 +1,5 @@
 """Prints the number of simulated worlds that a test run has played, at the end of the run."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pytest

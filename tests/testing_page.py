@@ -1,7 +1,5 @@
 """Reads the tests of docs/testing.md."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Functions that poll for a condition in real time, for events without a notification."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

@@ -8,8 +8,6 @@ A module belongs here if every message passes through it. tests/unit/test_compil
 - a module that users call with values of any type, or `rocketmq_broker.platform.flush_helper`, which runs as a script.
 """
 
-from __future__ import annotations
-
 import os
 
 COMPILED_VARIABLE = "ROCKETMQ_BROKER_COMPILED"

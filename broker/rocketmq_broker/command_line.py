@@ -3,8 +3,6 @@
 Uses argparse, which takes 0.5 MB of memory; Typer with pydantic takes 10 MB.
 """
 
-from __future__ import annotations
-
 import argparse
 from typing import NoReturn
 

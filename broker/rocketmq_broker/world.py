@@ -8,8 +8,6 @@ that a run can be repeated byte for byte. Files (`rocketmq_broker.store.files.Fi
 Only the objects that a program creates first call `current_world()`. They pass the required sources on to other objects.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import random

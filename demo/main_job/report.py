@@ -1,7 +1,5 @@
 """The report on a run of the demo, in sentences and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 

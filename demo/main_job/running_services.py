@@ -1,7 +1,5 @@
 """The addresses of the services of a run, their databases, and the broker's store."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs the demo on this machine with kills, or on running services without kills."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

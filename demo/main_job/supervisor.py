@@ -1,7 +1,5 @@
 """Restarts the order service whenever it exits, and records the times at which it exited."""
 
-from __future__ import annotations
-
 import threading
 import time
 from types import TracebackType

@@ -3,8 +3,6 @@
 Uses the responses of the order service to the customers, and the Spark job.
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Mapping, Sequence

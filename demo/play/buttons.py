@@ -1,7 +1,5 @@
 """The buttons of the page, keyed by the names that the page's URL contains."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final

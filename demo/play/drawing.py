@@ -1,7 +1,5 @@
 """Draws the sequence diagram of a transaction, and Apache's check() beside this broker's, with the console's code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar, cast
 

@@ -1,7 +1,5 @@
 """The entry point for the page's web worker. Calls and their results are JSON texts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Generates the source of a test that repeats a session's steps with the fixture `rocketmq`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final

@@ -3,8 +3,6 @@
 The texts of the rounds are in texts/rounds.json.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

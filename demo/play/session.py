@@ -1,7 +1,5 @@
 """A session of the page: the pressed buttons, the broker and the services."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from demo.play.buttons import BUTTONS, DEFAULTS

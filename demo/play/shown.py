@@ -1,7 +1,5 @@
 """Collects the state of a session as values for JSON."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime

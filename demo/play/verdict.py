@@ -1,7 +1,5 @@
 """Compares the databases and the commit log of a session by the rules of the reconciliation, in SQLite."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

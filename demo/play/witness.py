@@ -1,7 +1,5 @@
 """The events of a diagram that no broker records: the services' steps, lost decisions, and messages between the services."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Translates the page's English texts, with texts/zh.json and the console's catalogue."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Final

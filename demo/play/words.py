@@ -3,8 +3,6 @@
 A word is the name of a button, followed by its arguments if one of them differs from its default.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

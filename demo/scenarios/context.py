@@ -1,7 +1,5 @@
 """The actions of scenarios, such as killing processes, arming failpoints, placing orders, and reading both databases."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3

@@ -3,8 +3,6 @@
 The services contain only the names of the failpoints. This module contains their descriptions, and arms failpoints in a folder.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Reads the rows of a customer or a transaction in both databases, for the result of a scenario and for timelines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 

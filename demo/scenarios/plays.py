@@ -1,7 +1,5 @@
 """Defines the scenarios of the demo."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 

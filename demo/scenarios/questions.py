@@ -1,7 +1,5 @@
 """Questions about the databases after a run. Each question is an SQL statement about the run's customer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final

@@ -1,7 +1,5 @@
 """Runs scenarios, one at a time, each in a thread."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 

@@ -1,7 +1,5 @@
 """Finds log lines about a message in the consumers' logs, because a dead letter does not contain the exception."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The exit code is 0, or 2 if `make up` cannot start. In this case, `make up` prints the reason.
 """
 
-from __future__ import annotations
-
 if __name__ == "__main__":
     from rocketmq_broker.stop_signals import exit_at_once_on_stop_signals
 

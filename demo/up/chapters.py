@@ -1,7 +1,5 @@
 """Renders the chapters of the tutorials as pages of the console, from their Markdown."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from pathlib import Path

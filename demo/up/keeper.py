@@ -3,8 +3,6 @@
 Starts its processes in order, and restarts a process that has exited unless a scenario keeps it down.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

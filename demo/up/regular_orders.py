@@ -1,7 +1,5 @@
 """Places orders at intervals, so that the screens show activity."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import threading

@@ -1,7 +1,5 @@
 """Starts the parts of `make up`: acquires the lock, and then starts the console and the processes."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

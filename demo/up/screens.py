@@ -1,7 +1,5 @@
 """The application's screens in the console: start, processes, scenarios, failpoints, and second opinion."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 The first comparison starts the process and Spark. The process then waits for further comparisons.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

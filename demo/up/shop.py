@@ -1,7 +1,5 @@
 """The start screen of `make up`, with processes, a form for orders, recent transactions, and scenarios."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Mapping, Sequence

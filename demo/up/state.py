@@ -1,7 +1,5 @@
 """Ensures that only one `make up` uses a folder, by means of a lock and a file that describes the running processes."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Builds the broker's image with the local Docker engine, and checks its size and version."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

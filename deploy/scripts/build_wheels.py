@@ -4,8 +4,6 @@ Builds a pure wheel, and a compiled wheel for each installed CPython version. In
 prints the version that the broker reports. `--pure` skips the compiled wheels.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -3,8 +3,6 @@
 `make protos` runs this script. A test compares the output with the files in the repository.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

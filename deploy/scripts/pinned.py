@@ -1,7 +1,5 @@
 """Fetches packages of npm and PyPI in a fixed version and with a fixed checksum, and reads the versions of a lock file."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -5,8 +5,6 @@ checkout with uncommitted changes, and a version that is not the newest in CHANG
 If no engine is running, no image is built. `--pure` skips the compiled wheels.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import sys

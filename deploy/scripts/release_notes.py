@@ -1,7 +1,5 @@
 """Extracts release notes from CHANGELOG.md, and changes links so that they work outside the repository."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from typing import Final

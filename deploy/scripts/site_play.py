@@ -7,8 +7,6 @@ runs the page's program in Pyodide on node, uses every button and plays every ro
 read.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """python -m lab.benchmarks: measures our broker and Apache RocketMQ under the same load."""
 
-from __future__ import annotations
-
 import compileall
 import shutil
 import signal

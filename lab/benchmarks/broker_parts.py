@@ -1,7 +1,5 @@
 """Assembles the broker's parts as in `rocketmq_broker.app`, with one connection that has no socket."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

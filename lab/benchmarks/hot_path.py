@@ -4,8 +4,6 @@ Several transactions are in flight. For each of them, one read contains the deci
 message, as when Apache's client sends both over one connection. The time to encode the frames is not counted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import cProfile
 import gc

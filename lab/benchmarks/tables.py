@@ -1,7 +1,5 @@
 """Tables of figures that fit a terminal of any width. Columns that do not fit are moved to another table below."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Final
 

@@ -4,8 +4,6 @@ Prints medians of several rounds: the time to the first stored message, the time
 the time for an isolated test, and the memory that one `RocketMQ` object adds to the process.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import statistics

@@ -1,7 +1,5 @@
 """The options of the commands, from the command line and the environment, in groups."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

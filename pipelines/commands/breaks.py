@@ -1,7 +1,5 @@
 """The commands `breaks list | show | assign | close`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

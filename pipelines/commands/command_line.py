@@ -1,7 +1,5 @@
 """The command line, with the commands `reconcile` and `messages` and the commands of the other modules."""
 
-from __future__ import annotations
-
 import sys
 import time
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """`python -m pipelines.commands.make_class_archive` writes the archive of Spark's classes; see `class_archive`."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """Groups the options of typer commands in dataclasses, in which each field is an option."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from inspect import Parameter, Signature, signature

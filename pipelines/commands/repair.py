@@ -1,7 +1,5 @@
 """The command `repair`: `--plan FILE` writes a plan, `--apply FILE` applies it."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Runs a reconciliation for a command. Starts Spark with settings for the size of the sources, and measures the time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

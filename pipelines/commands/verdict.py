@@ -1,7 +1,5 @@
 """The exit codes of the commands, and their errors as one line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from enum import IntEnum

@@ -1,7 +1,5 @@
 """The command `watch`, which opens and closes breaks while the system runs."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time

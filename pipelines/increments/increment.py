@@ -3,8 +3,6 @@
 A history is the aggregate of all rows and messages of an order. It is open until it can no longer change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ database assigns row ids before it commits, so that a row with a lower id may be
 change, so their mark is the last record that was read.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Reads the new events of each source, and separates events up to the marks from events that the next run reads again."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path

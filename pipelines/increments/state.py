@@ -4,8 +4,6 @@ A run writes its files into its own folder, and then replaces the manifest atomi
 the last successful run is still valid, and the next run removes the other files. Only one run at a time can use the state.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import secrets

@@ -4,8 +4,6 @@ A history is settled if it is healthy, older than the grace period, and has no m
 window is written once. If a late row changes a settled history, the history is judged again, and its window is rewritten.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import pyarrow.parquet

@@ -24,8 +24,6 @@ next day would not report them. A time of MAX_AGE_SECONDS ago is reported too, b
 milliseconds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 GRACE_SECONDS = 120

@@ -1,7 +1,5 @@
 """Builds events as Spark rows. Each source has its own struct of columns, which keeps the union of all sources narrow."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import reduce
 

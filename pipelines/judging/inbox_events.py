@@ -5,8 +5,6 @@ transaction that writes its entry. The messages about refused orders leave the s
 the order that its body names, like a record of the commit log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 

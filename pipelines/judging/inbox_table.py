@@ -1,7 +1,5 @@
 """Builds the table of the events of the credit service's inbox, for Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Turns events into findings. Aggregates the events of each order into a history, and classifies it by the rules."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Final
 

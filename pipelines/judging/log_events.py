@@ -1,7 +1,5 @@
 """Builds events from the records of commit logs with Spark. The SQL of roles and events is in `record_events`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from pyspark.sql import DataFrame

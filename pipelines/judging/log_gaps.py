@@ -5,8 +5,6 @@ message may have been in that part. An order that was placed before the first re
 message in the log, therefore cannot be judged.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A record belongs to the order in its body, because the record's checksum covers 
 is used only if the body has no order id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The topics and the consumer group that the reconciliation follows, and the fields of their messages. Both engines use them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

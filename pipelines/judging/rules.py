@@ -5,8 +5,6 @@ and class, then cause and money at stake. A history also has the columns `marker
 ROLLED_BACK markers of its transaction and of its cancellation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import starmap

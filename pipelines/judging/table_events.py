@@ -3,8 +3,6 @@
 It uses only functions that Spark has. `without_spark.sqlite_events` adds those that SQLite lacks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Sums the findings about healthy orders, keeps all other findings as rows, and computes the totals and the failing classes."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Executes the steps that brokers perform, with the requests of rocketmq_broker.admin. Apache's brokers support them too."""
 
-from __future__ import annotations
-
 from pipelines.repair.message_again import REPAIR, contradiction, message_again, names_order
 from pipelines.repair.plan import Action, RepairPlan, RepairStep, StepOutcome, done, done_before, failed
 from rocketmq_broker.admin.broker_requests.discarded import discarded_with_id

@@ -1,7 +1,5 @@
 """Executes the steps that the credit service performs, with the idempotent request PUT /repairs/{id}."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import httpx

@@ -1,7 +1,5 @@
 """The audit file of repairs. It has one line per attempt. Each line is written to disk before the next step begins."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import socket

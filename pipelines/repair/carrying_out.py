@@ -1,7 +1,5 @@
 """Executes a repair plan. Connects to the brokers and the credit service, and executes the steps that are not yet done."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """Describes the facts about an order in sentences, as evidence in a repair plan."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final

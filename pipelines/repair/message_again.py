@@ -1,7 +1,5 @@
 """Builds the message of a `publish` step. It uses the original message if a broker still has it, otherwise the order row."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Repair plans: the steps, the outcomes of the steps, and the findings that a person must resolve."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Chooses the repair for each finding from its class and cause."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Groups the findings about messages in the credit service's inbox by the reason why the messages are still there."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Formats the outcome of a reconciliation as JSON."""
 
-from __future__ import annotations
-
 import msgspec
 
 from pipelines.judging.classes import MEANINGS, Finding

@@ -1,7 +1,5 @@
 """Formats the findings for the screen: a table, the meaning of each class, and a verdict in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal

@@ -1,7 +1,5 @@
 """Turns a source into a DataFrame. Spark's tasks read large sources, and this process reads small ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

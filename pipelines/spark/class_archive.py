@@ -4,8 +4,6 @@
 The JVM ignores an archive that does not match.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

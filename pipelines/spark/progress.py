@@ -1,7 +1,5 @@
 """Shows Spark's progress as the number of finished tasks and of all known tasks."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Creates a Spark session without web UI and console output. On one machine it uses only the loopback interface."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import resource

@@ -3,8 +3,6 @@
 An SQL string requires one call to the JVM. A Column requires one call for each of its functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 

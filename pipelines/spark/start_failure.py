@@ -1,7 +1,5 @@
 """Determines why Spark did not start, from its environment or from the first error in its output."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of the script that creates the passwords of docker-compose.yml and the broker's accounts."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -3,8 +3,6 @@
 `tests/lab/test_changes_of_the_tour.py` applies the changes and runs pytest for each.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Clients of the broker under test that run during a block, a request for tests without a client, and a recording listener."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

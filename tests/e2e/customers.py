@@ -1,7 +1,5 @@
 """Sends a customer's HTTP requests to the running services."""
 
-from __future__ import annotations
-
 import httpx
 
 from demo.system import System

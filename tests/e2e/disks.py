@@ -3,8 +3,6 @@
 The disks are real file systems: a tmpfs, and an ext4 with an injected error like that of a broken device.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

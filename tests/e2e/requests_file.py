@@ -1,7 +1,5 @@
 """Sends the requests of docs/requests.http like the extension REST Client, with variables and values of earlier responses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import reduce

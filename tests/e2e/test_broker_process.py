@@ -1,7 +1,5 @@
 """Tests of the broker as a process: its start, refused starts, its exit, and its state after a kill."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal

@@ -1,7 +1,5 @@
 """Tests of rocketmq-admin as a process: its output while it runs, and its exit after Ctrl-C."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Tests that a broker with a damaged store starts, logs its actions clearly, and serves all intact messages."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of `python -m rocketmq_broker --ephemeral`, which runs a broker for tests of programs in any language."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

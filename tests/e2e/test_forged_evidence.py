@@ -1,7 +1,5 @@
 """Tests of a client that forges recovery data before the broker is killed. The producers' decisions must still take effect."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Tests of a full or read-only disk: sends are refused, reads continue, and acknowledged messages remain."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

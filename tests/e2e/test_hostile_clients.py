@@ -1,7 +1,5 @@
 """Tests that misbehaving clients do not block others and do not make the broker's memory grow without limit."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """Kills each process with kill -9 while orders are placed, and restores a database. No credit may be lost or duplicated."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tests that a restarted name server soon has the routes of brokers that register rarely."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 The second broker does not start, or the first broker exits.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from pathlib import Path

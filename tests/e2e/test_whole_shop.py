@@ -3,8 +3,6 @@
 The tests share one shop: broker, order, credit and inventory service, Celery worker and Redis.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Runs python -m rocketmq_broker.admin like an operator."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Receives traces over OTLP, like an OpenTelemetry collector."""
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 stage, and perhaps claims of later stages. A failure at that claim shows that the tester checks the claim.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

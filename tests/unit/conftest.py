@@ -4,8 +4,6 @@ A test fails here if it starts a program, opens a socket or a database, sleeps, 
 tests/component.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import threading

@@ -4,8 +4,6 @@ A figure that was measured has its date on the page (test_each_measured_figure_s
 file. Each other figure has a row here, or belongs to an example.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import pkgutil
 import re

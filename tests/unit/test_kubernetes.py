@@ -1,7 +1,5 @@
 """deploy/kubernetes runs the same programs as docker-compose.yml, with the same settings, secrets, limits and networks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Time, randomness and names come from `rocketmq_broker.world` or the broker's event loop, and from no other module."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 from functools import cache

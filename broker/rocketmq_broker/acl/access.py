@@ -3,8 +3,6 @@
 See RocketMQ's PlainPermissionManager.validate and checkPerm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from rocketmq_broker.acl.account import Account, by_access_key

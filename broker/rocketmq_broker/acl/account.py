@@ -1,7 +1,5 @@
 """The content of a plain_acl.yml file, and its accounts (RocketMQ's PlainAccessData and PlainAccessConfig)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property

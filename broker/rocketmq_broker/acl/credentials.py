@@ -1,7 +1,5 @@
 """The keys with which a client signs its requests (RocketMQ's SessionCredentials and AclClientRPCHook)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

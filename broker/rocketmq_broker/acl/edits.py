@@ -1,7 +1,5 @@
 """Pure functions that change accounts at an operator's request (RocketMQ's PlainPermissionManager.updateAccessConfig)."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ tests/unit/acl/test_needs_page.py checks that the table matches this module. A r
 CID_RMQ_SYS_*, needs an admin account. An auditor may read these topics and groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, TypeVar

@@ -1,7 +1,5 @@
 """Parses and formats plain_acl.yml (RocketMQ's PlainPermissionManager.load and AclUtils)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

@@ -10,8 +10,6 @@
 | `10.0.0.5-9`, `10.0.5-9.*`, `2001:db8:0:0:0:0:0:5-9` | addresses with one part in the range; the parts after it are `*` |
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from functools import lru_cache

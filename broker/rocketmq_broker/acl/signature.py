@@ -3,8 +3,6 @@
 The signature covers the values of all extension fields except the signature itself, sorted by field name, followed by the body.
 """
 
-from __future__ import annotations
-
 import base64
 import hmac
 from collections.abc import Mapping

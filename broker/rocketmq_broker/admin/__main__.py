@@ -4,8 +4,6 @@ Exit codes: 0 success; 1 a broker rejected the request, or nothing was found; 2 
 be reached.
 """
 
-from __future__ import annotations
-
 import sys
 
 if __name__ == "__main__" and "console" in sys.argv[1:]:

@@ -1,7 +1,5 @@
 """The command `console`, which serves the web console. It works with Apache's brokers, too."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

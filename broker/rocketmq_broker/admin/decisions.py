@@ -1,7 +1,5 @@
 """Decides or resumes a transaction at the broker that holds it."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.admin.broker_requests.discarded import DiscardedMessage, discarded_with_id, read_discarded, with_resumption

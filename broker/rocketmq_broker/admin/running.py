@@ -1,7 +1,5 @@
 """Runs a command, prints each failure on a separate line, and sets the exit status."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final

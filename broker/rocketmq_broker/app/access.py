@@ -1,7 +1,5 @@
 """Sets up access control, if it is enabled in the settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from rocketmq_broker.acl import AccountMistake

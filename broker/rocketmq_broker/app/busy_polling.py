@@ -1,7 +1,5 @@
 """Computes how long the broker polls for events before it sleeps. Polling needs a processor that the clients do not use."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.config import BrokerSettings

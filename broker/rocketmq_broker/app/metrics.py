@@ -1,7 +1,5 @@
 """Sets up metrics, if they are enabled in the settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from rocketmq_broker.app.opened_store import OpenedStore

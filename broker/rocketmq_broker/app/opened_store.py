@@ -1,7 +1,5 @@
 """Opens the store and its tables."""
 
-from __future__ import annotations
-
 import logging
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The intervals of a broker's background work, which does not affect clients."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

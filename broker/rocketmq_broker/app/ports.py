@@ -1,7 +1,5 @@
 """Binds the ports of one broker: listenPort, and listenPort - 2 for the VIP channel."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Awaitable, Callable
 from typing import Final

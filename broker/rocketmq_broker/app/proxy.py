@@ -1,7 +1,5 @@
 """Sets up the proxy for RocketMQ 5's clients, if it is enabled in the settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from rocketmq_broker.app.errors import StartError

@@ -1,7 +1,5 @@
 """Builds the parts that serve requests from an opened store. Each package of the server builds its own parts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

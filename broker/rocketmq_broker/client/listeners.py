@@ -1,7 +1,5 @@
 """The interfaces that a program implements: listeners, their results, and the context of a call."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Runs a process of the cluster, restarts it when it ends, and stops it."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

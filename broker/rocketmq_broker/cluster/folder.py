@@ -3,8 +3,6 @@
 It contains a store and a settings file for each broker, and a marker file for each removed broker.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

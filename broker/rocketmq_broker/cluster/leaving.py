@@ -1,7 +1,5 @@
 """Counts the messages that are left on a broker before it leaves the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Derives the names, ports and stores of a cluster's brokers from one broker.conf."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 A topic that is created by its first message exists only on one broker. Clients do not use the queues of a broker without topics.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Starts a name server and brokers, keeps them running, removes brokers once they are drained, and stops all of them."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Callable, Collection

@@ -18,8 +18,6 @@ is the counterpart of a transactional outbox (https://microservices.io/patterns/
 `Inbox` in `databases.sqlalchemy` and `Inbox` in `databases.django` provide the methods of `BaseInbox`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """Conditions, which are true, false or unknown (None) for a message (RocketMQ's BooleanExpression)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -9,8 +9,6 @@
 | property | compared as strings by = and <>, and as numbers by <, <=, > and >= |
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

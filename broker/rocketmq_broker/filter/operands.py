@@ -1,7 +1,5 @@
 """Evaluates the operands of comparisons: properties, literals and their negations (RocketMQ's Expression)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 

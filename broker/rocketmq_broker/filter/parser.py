@@ -12,8 +12,6 @@ Apache's parser parses the longest prefix that is a condition and ignores the re
 whole expression must be valid.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """Compiles a filter expression (RocketMQ's SqlFilter and ExpressionMessageFilter)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Splits an expression into the tokens that RocketMQ's SelectorParser.jj defines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from enum import Enum

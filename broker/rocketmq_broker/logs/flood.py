@@ -1,7 +1,5 @@
 """Limits the number of log lines of each kind in a time window. The caller passes the time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

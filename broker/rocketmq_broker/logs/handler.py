@@ -1,7 +1,5 @@
 """A logging handler that writes to standard error and limits the rate of each kind of line."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Formats log records so that untrusted text cannot begin a new line."""
 
-from __future__ import annotations
-
 import logging
 from typing import Final
 

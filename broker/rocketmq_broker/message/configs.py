@@ -1,7 +1,5 @@
 """The settings of topics and consumer groups, as stored in files and sent in message bodies (RocketMQ's common package)."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.message import permissions

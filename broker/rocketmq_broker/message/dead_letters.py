@@ -5,8 +5,6 @@ RocketMQ's tools send a dead letter to one chosen client (CONSUME_MESSAGE_DIRECT
 group receives the message, and it is redelivered as usual if it fails again.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.message import properties as props

@@ -1,7 +1,5 @@
 """A message before it is appended to the store (RocketMQ's MessageExtBrokerInner)."""
 
-from __future__ import annotations
-
 
 class InnerMessage:
     """A message's fields before it is stored: all fields of a record except the offsets, the store timestamp and the store host.

@@ -8,8 +8,6 @@ All numbers are big-endian. A host is an IPv4 address (4) or an IPv6 address (16
 port (4). BODYCRC is the CRC-32 of the body without its highest bit.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Runs generators that divide their work into steps."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """The Prometheus collector of all metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from prometheus_client import Metric

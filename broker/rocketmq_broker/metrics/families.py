@@ -1,7 +1,5 @@
 """Builds metric families with the common labels of the broker's metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily

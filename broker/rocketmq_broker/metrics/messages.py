@@ -1,7 +1,5 @@
 """Metrics of messages and clients."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from heapq import nlargest

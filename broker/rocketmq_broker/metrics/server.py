@@ -1,7 +1,5 @@
 """The HTTP server that Prometheus scrapes (RocketMQ 5's metricsPromExporterPort)."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The parts of a broker from which metrics are read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar

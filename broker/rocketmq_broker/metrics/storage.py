@@ -1,7 +1,5 @@
 """Metrics of the store: its size, its disk and its flushes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

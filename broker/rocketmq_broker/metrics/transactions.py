@@ -1,7 +1,5 @@
 """Metrics of half messages, decisions and check-backs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

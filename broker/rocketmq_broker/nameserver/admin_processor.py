@@ -1,7 +1,5 @@
 """Handles operators' requests to a name server, and about its settings (part of RocketMQ's DefaultRequestProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Restricts which clients may change a name server's data. In RocketMQ any client may change it, for example to hide a topic."""
 
-from __future__ import annotations
-
 import ipaddress
 from typing import Final
 

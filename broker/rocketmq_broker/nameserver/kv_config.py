@@ -1,7 +1,5 @@
 """The KV config, which stores keys and values that operators set, grouped by namespace (RocketMQ's KVConfigManager)."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """The registered brokers and their connections (the brokerLiveTable of RocketMQ's RouteInfoManager)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Handles brokers' registrations and clients' requests for routes (part of RocketMQ's DefaultRequestProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping
 from typing import Final
 

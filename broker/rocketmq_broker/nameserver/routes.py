@@ -1,7 +1,5 @@
 """The table of brokers and topics (RocketMQ's RouteInfoManager)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Generator, Hashable, Iterable
 from dataclasses import dataclass, field

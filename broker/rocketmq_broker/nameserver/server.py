@@ -1,7 +1,5 @@
 """The name server, which listens on a port. It runs in its own process or in a broker's process."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from pathlib import Path

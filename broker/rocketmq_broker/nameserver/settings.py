@@ -1,7 +1,5 @@
 """Settings of a name server in its own process, from a file and from the command line (RocketMQ's NamesrvConfig)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

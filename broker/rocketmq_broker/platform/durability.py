@@ -4,8 +4,6 @@ Linux: fdatasync, or fsync where the file's times matter. macOS: F_FULLFSYNC, be
 cache, which a power failure clears. Windows: FlushFileBuffers, which `os.fsync` calls.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

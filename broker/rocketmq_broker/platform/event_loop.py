@@ -1,7 +1,5 @@
 """Functions of event loops that differ between systems: creating a loop, handling stop signals, and yielding the processor."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import selectors

@@ -1,7 +1,5 @@
 """Functions for files and disks: reads and writes at a position, holes of sparse files, file names, and disk usage."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

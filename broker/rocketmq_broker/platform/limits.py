@@ -1,7 +1,5 @@
 """The limit on open files, which also limits connections, and the reservation of a port."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import sys

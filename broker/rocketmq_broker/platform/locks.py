@@ -4,8 +4,6 @@ Linux and macOS: a POSIX lock on the first byte, as in Java, and a flock, which 
 are advisory. Windows: a lock on the first byte, as in Java. Windows cannot lock folders or remove an open lock file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -1,7 +1,5 @@
 """The machine's memory, and memory that the kernel allocates page by page."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import sys

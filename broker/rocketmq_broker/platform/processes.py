@@ -1,7 +1,5 @@
 """Functions for child processes. They block signals, and end a child when its parent ends."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

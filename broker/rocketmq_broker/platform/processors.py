@@ -1,7 +1,5 @@
 """The processors that this process may use."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 Each function raises OSError with the errno for the Windows error.
 """
 
-from __future__ import annotations
-
 import sys
 
 assert sys.platform == "win32"

@@ -4,8 +4,6 @@ Each consumer of the group computes its own share, or the broker computes it for
 queues and the same client ids, so no queue has two owners.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The JSON body of a command (RocketMQ's RemotingSerializable)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, ClassVar, Final, Self, TypeVar

@@ -10,8 +10,6 @@ LENGTH is the number of bytes after it. With serialize type 0 the header is a JS
 All numbers are big-endian and signed. The extension fields are decoded by `decode_header`, which needs their type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 

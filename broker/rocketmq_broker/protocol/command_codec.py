@@ -4,8 +4,6 @@
 structs, because mypyc cannot compile them.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import msgspec

@@ -1,7 +1,5 @@
 """The typed headers of commands (RocketMQ's CommandCustomHeader)."""
 
-from __future__ import annotations
-
 import functools
 import re
 from typing import Self, TypeVar, cast

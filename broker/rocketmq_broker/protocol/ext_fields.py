@@ -7,8 +7,6 @@ The binary form is a sequence of entries without null fields (RocketMQSerializab
 Lengths are big-endian, in bytes. Keys and values are UTF-8.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 

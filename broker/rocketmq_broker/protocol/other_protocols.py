@@ -1,7 +1,5 @@
 """Examines the first bytes of a connection, to detect peers that use another protocol by mistake."""
 
-from __future__ import annotations
-
 from typing import Final
 
 _TLS_VERSION_3: Final = 3

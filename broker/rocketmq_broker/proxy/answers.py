@@ -1,7 +1,5 @@
 """The statuses of responses, and their mapping from the broker's response codes (RocketMQ's ResponseBuilder)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.protocol.codes import PopResponseCode, ResponseCode

@@ -3,8 +3,6 @@
 Requests are decoded here, so that a malformed request gets an error status and is not logged.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing

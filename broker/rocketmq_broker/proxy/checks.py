@@ -3,8 +3,6 @@
 Names are checked here because the broker responds to an invalid name with SYSTEM_ERROR, which would become a server error.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The proxy, which consists of the gRPC server and its methods (RocketMQ's ProxyStartup)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ If no descriptor is free, asyncio's server logs thousands of tracebacks per seco
 listener instead pauses for a second, and logs an error at most once a minute.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

@@ -1,7 +1,5 @@
 """A wait that other code can end early."""
 
-from __future__ import annotations
-
 import asyncio
 
 

@@ -1,7 +1,5 @@
 """Exponential back-off between attempts."""
 
-from __future__ import annotations
-
 
 class Backoff:
     """Computes the pause before each attempt. The pause doubles from `first_s` up to `max_s`, and a success resets it.

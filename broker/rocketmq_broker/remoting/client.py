@@ -1,7 +1,5 @@
 """A client with one connection per address, opened on demand (RocketMQ's NettyRemotingClient)."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from typing import Final

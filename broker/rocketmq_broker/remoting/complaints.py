@@ -1,7 +1,5 @@
 """Limits warnings about peers to one per minute for each peer and cause."""
 
-from __future__ import annotations
-
 from typing import Final
 
 _INTERVAL_S: Final = 60.0

@@ -1,7 +1,5 @@
 """Dispatches requests to handlers by request code (RocketMQ's NettyRemotingAbstract.processRequestCommand)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Final

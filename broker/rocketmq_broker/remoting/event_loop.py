@@ -9,8 +9,6 @@ iteration polls for all new input.
 therefore begins the next wait by polling for a moment, and yields the processor between polls.
 """
 
-from __future__ import annotations
-
 import asyncio
 import selectors
 from time import perf_counter

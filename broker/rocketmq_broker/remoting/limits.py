@@ -1,7 +1,5 @@
 """The limits of one connection: lengths, timeouts and unsent bytes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Encodes long tables and lists in steps, so that the event loop is not blocked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable
 from typing import Final, TypeVar
 

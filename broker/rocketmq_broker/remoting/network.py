@@ -1,7 +1,5 @@
 """Opens and accepts connections. It uses TCP unless a test substitutes another network."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A hook that is called with requests and responses, and can stop them (RocketMQ's RPCHook)."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from typing import Protocol

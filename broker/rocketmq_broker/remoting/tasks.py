@@ -1,7 +1,5 @@
 """Groups of background tasks that their owner starts and stops."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine

@@ -1,7 +1,5 @@
 """Defines protocols for objects of other packages, so that these objects can be used without importing the packages."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from rocketmq_broker.protocol.command import Answerable

@@ -1,7 +1,5 @@
 """Defines the dependencies that most packages of the server share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rocketmq_broker.remoting.dispatcher import Dispatcher

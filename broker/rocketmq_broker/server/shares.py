@@ -3,8 +3,6 @@
 Each party may use a small share, even when the other parties have reached the limit.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable
 from typing import Final

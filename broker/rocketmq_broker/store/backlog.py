@@ -1,7 +1,5 @@
 """The appended records that are not visible yet, and the next offset of each queue (RocketMQ's topicQueueTable)."""
 
-from __future__ import annotations
-
 from rocketmq_broker.store.queues.dispatch import DispatchRequest
 
 

@@ -1,7 +1,5 @@
 """The store's interface to the file system. All disk access uses it, so that tests can replace it to record writes and syncs."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

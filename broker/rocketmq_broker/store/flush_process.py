@@ -3,8 +3,6 @@
 A thread would compete with the broker's thread for the global interpreter lock. `flush_helper` is the child's side.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import struct

@@ -1,7 +1,5 @@
 """The results that the store returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The settings of a store (a part of RocketMQ's MessageStoreConfig)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path

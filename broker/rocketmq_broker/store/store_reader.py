@@ -1,7 +1,5 @@
 """The reading methods of a store. They find messages by commit log offset, queue offset, time or key."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Final

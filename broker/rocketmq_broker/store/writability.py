@@ -9,8 +9,6 @@ The space between 90 and 98 % lets pending transactions end and delayed messages
 space. The limit of 90 % is diskSpaceWarningLevelRatio.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Offers the methods of `RocketMQ` over HTTP with JSON, for tests in other languages."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field

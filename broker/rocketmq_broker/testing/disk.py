@@ -1,7 +1,5 @@
 """Simulates the disk of a broker under test. The disk can be full, and ignores writes after the broker is killed."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

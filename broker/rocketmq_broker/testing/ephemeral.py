@@ -1,7 +1,5 @@
 """Runs a broker for one test run, with a store in memory: `python -m rocketmq_broker --ephemeral`."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

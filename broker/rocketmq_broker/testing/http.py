@@ -3,8 +3,6 @@
 The server refuses requests from other origins and to other host names, so that web pages in a browser cannot send commands.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from http import HTTPStatus

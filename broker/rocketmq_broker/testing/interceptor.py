@@ -1,7 +1,5 @@
 """Intercepts all requests to the broker and all frames from it, to inject faults and keep the journal."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque

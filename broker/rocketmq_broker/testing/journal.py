@@ -1,7 +1,5 @@
 """Keeps a journal of events between the broker and its clients, each with the test's time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum

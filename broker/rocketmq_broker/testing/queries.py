@@ -1,7 +1,5 @@
 """Queries about transactions and messages, for tests. AssertionErrors include the timeline of the message."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator
 from operator import methodcaller

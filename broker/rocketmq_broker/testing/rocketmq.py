@@ -1,7 +1,5 @@
 """Runs a name server and a broker in the test's event loop, with a simulated clock, network and disk."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import math

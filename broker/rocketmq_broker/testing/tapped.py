@@ -1,7 +1,5 @@
 """A transport that passes outgoing data to a function before it is sent."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import Callable, Iterator

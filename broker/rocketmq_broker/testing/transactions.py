@@ -1,7 +1,5 @@
 """Reads transactions and messages from a broker for a test, without a connection."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

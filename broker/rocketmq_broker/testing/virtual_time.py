@@ -15,8 +15,6 @@ control.
 (`idle_skip`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import selectors

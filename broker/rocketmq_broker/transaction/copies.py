@@ -13,8 +13,6 @@ born host, which the broker sets. The newest copy is the valid one. A decision a
 transaction. RocketMQ's op message for an older copy also applies to the transaction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from rocketmq_broker.message import properties as props

@@ -1,7 +1,5 @@
 """Counters of transactions since the broker's start, for metrics and operators."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Only the first decision about a transaction counts. Later ones are refused with 
 executes every decision.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A heap of the due times of pending transactions. It finds due transactions without scanning all pending transactions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Final

@@ -12,8 +12,6 @@ evidence:
 Values that clients choose, such as ids, groups and times, do not count as evidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from rocketmq_broker.message import sysflag

@@ -5,8 +5,6 @@ calls `confirm` with the commit log offset before which all records are on disk,
 records were lost.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 from enum import Enum

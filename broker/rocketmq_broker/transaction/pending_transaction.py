@@ -1,7 +1,5 @@
 """One pending transaction, and the offsets of its records."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A cache of recent half messages. Most of them are decided within milliseconds and need not be read from the store."""
 
-from __future__ import annotations
-
 from rocketmq_broker.message.inner_message import InnerMessage
 
 

@@ -6,8 +6,6 @@ the op message (evidence.py). A power failure may have damaged the record before
 been the message of a COMMIT, so the op message is "doubted": it does not decide its transaction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

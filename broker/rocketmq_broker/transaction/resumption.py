@@ -3,8 +3,6 @@
 A message is resumed at most once. RocketMQ resumes a message at each request, and may deliver it each time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from rocketmq_broker.message import sysflag

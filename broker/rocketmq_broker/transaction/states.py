@@ -20,8 +20,6 @@ appended. If they are not written to disk, the transaction returns to the previo
 changes no state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType

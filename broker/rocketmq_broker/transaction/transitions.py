@@ -11,8 +11,6 @@ All of them keep the properties of the half message, including REAL_TOPIC and TR
 the op message.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.message import properties as props

@@ -1,7 +1,5 @@
 """The consumer of refused credits in a session: the order service's real listener, without a thread to wait in."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from typing import Final, NoReturn

@@ -5,8 +5,6 @@ Here, the next turn of the event loop does both, with the same code. The consume
 credit database, because that would make the simulation of each hour ten times slower.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Implements three mistakes that articles about messaging recommend, as a service would make them. Buttons enable them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The order service of a session, with its real Flask application, database, producer and consumer, but no threads."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass

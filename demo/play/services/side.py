@@ -1,7 +1,5 @@
 """Defines what the order service and the credit service of a session share: event loop, world and list of events."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass

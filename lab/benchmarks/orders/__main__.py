@@ -1,7 +1,5 @@
 """python -m lab.benchmarks.orders: measures orders from POST to credit, with transactional messages and with an outbox."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 import tempfile

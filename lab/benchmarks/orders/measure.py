@@ -1,7 +1,5 @@
 """Measures one case, first at a fixed rate, and then with a constant number of requests in flight."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path

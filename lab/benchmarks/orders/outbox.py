@@ -1,7 +1,5 @@
 """A transactional outbox. The order's transaction stores the message as a row, and a relay sends the message later."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

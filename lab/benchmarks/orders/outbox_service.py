@@ -3,8 +3,6 @@
 HTTP, tables and settings are those of the order service. The environment variable OUTBOX_RELAY is `polled` or `notified`.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import ExitStack

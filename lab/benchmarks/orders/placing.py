@@ -3,8 +3,6 @@
 The generator records the time of each response.
 """
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The cases that are measured, and the results of the measurements."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs the measured system: broker, Redis, worker, credit service, and one of three order services."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Also compares the reconciliation with other tools.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 import sys

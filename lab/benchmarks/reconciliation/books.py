@@ -1,7 +1,5 @@
 """Writes the data of any number of orders directly to disk: two SQLite databases, and a commit log with consumer offsets."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import Counter

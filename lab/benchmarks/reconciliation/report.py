@@ -1,7 +1,5 @@
 """Formats the results: the faults found, the times, the comparison of tools, and how the times grow with the number of orders."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD

@@ -1,7 +1,5 @@
 """Runs the reconciliation with the same command as users, and measures its wall time, CPU time and memory."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

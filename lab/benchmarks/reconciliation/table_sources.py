@@ -4,8 +4,6 @@ Both sources read the table of orders from a local PostgreSQL in ranges of the p
 the driver's JAR from Maven Central: mvn dependency:copy -Dartifact=org.postgresql:postgresql:VERSION -DoutputDirectory=data
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import statistics

@@ -1,7 +1,5 @@
 """The compared brokers, each in its own process."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """Describes the environment in which a result was measured: interpreter, kernel, compilers."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import platform

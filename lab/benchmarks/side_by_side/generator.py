@@ -3,8 +3,6 @@
 The generator is built when it is first used.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Measures one load on one broker that starts with an empty store."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import Callable, Mapping, Sequence

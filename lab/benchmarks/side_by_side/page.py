@@ -1,7 +1,5 @@
 """Puts results into docs/benchmarks.md, which is where the project keeps them: a table, and a summary that follows from it."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The plan of a measurement: its loads, their order and the approximate duration."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Requests that the benchmark itself sends to a broker: a first message, a topic, and the number of visible messages."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

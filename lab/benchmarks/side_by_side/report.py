@@ -1,7 +1,5 @@
 """Writes the results as tables, as JSON and as Markdown."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The result of one run of a load on one broker."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Measures the resource usage of a broker and of other programs."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -6,8 +6,6 @@ offsets into a body. A record is therefore accepted only at the start of a segme
 which a consume queue points. Ranges start at such positions, and reading continues at such a position after damage.
 """
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

@@ -6,8 +6,6 @@ A client can put complete records with the right magic code, checksum and commit
 writes consume queue units, so a record starts at every position to which a unit points.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

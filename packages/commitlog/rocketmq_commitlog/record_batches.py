@@ -1,7 +1,5 @@
 """Converts records and damage to Arrow batches with the columns of a Spark schema."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final

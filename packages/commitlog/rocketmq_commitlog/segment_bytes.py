@@ -4,8 +4,6 @@ All bytes that look like an intact record are accepted. Use this module only if 
 simulation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from rocketmq_broker.message.record import BLANK_MAGIC, SIZE_AND_MAGIC

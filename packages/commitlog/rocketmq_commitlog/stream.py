@@ -1,7 +1,5 @@
 """Reads the commit log as a stream. The stream's offset is the commit log offset of the last record that was read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The configuration of brokers, publishers and subscribers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Publishers of plain messages and of transactional messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 

@@ -1,7 +1,5 @@
 """Subscribers. A push consumer calls their handlers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final, NoReturn

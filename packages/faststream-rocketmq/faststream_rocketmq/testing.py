@@ -3,8 +3,6 @@
 The RocketMQ broker runs in the test's process, and the test controls time and faults.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, Final

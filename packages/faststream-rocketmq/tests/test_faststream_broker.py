@@ -1,7 +1,5 @@
 """Tests of the FastStream broker with RocketMQ's test double: acknowledgements, transactions, routers and error messages."""
 
-from __future__ import annotations
-
 import logging
 from typing import Annotated, Any
 

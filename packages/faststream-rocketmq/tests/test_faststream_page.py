@@ -1,7 +1,5 @@
 """Tests that the program of docs/faststream.md passes its own tests, and runs with a broker in a separate process."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Finds inconsistencies in rows and records that are in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs SQL that was written for Spark on rows in memory, in SQLite."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Builds events from records in memory, with the SQL of `pipelines.judging.record_events`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Judges events with the SQL of the rules in SQLite."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Builds events from rows in memory, with the SQL of `pipelines.judging.table_events`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

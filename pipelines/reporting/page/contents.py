@@ -3,8 +3,6 @@
 A break is an unhealthy order or a wrong balance.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Renders the HTML report as a single file without scripts or external resources."""
 
-from __future__ import annotations
-
 import os
 from datetime import UTC, datetime
 from functools import partial

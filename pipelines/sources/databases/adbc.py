@@ -1,7 +1,5 @@
 """Reads tables as Arrow batches with ADBC. Only this module accesses databases."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence

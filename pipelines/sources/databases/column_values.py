@@ -5,8 +5,6 @@ altered: `numeric` allows decimals, NaN and numbers beyond bigint. Such a value 
 is read as NULL in a number column and as a unique text in a text column, and is reported with table and row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

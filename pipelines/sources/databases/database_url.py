@@ -4,8 +4,6 @@ sqlite:///data/orders.db             -> file:/current/directory/data/orders.db?m
 postgresql://user:secret@host/orders -> postgresql://user@host/orders?connect_timeout=10&client_encoding=UTF8   (without secret)
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlencode

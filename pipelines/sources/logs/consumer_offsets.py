@@ -1,7 +1,5 @@
 """Reads a consumer group's offsets from a broker's consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The implementation that pulls messages is in `pulled_log`.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Reads the messages of a broker by pulling them. Only this module needs the client, for `--broker`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

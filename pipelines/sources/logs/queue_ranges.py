@@ -1,7 +1,5 @@
 """Pulls a broker's messages queue by queue, with the requests of rocketmq_broker.admin. Apache's brokers support them too."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tests of the doctor's advice to users who are denied access."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path

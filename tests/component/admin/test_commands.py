@@ -1,7 +1,5 @@
 """Tests of the commands that show and repair transactions and dead letters."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the doctor's findings and advice."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

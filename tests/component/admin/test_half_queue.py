@@ -1,7 +1,5 @@
 """Tests that pending transactions are determined from the half and op queues of brokers that cannot list them."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

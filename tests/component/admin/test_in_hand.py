@@ -1,7 +1,5 @@
 """Tests of the commands' output about popped messages that are not yet acknowledged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that each command can print JSON, including commands that make changes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

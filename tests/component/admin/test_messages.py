@@ -1,7 +1,5 @@
 """Tests of the commands that send, find and trace single messages."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

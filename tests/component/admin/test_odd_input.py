@@ -1,7 +1,6 @@
 """Tests that the command line responds to unexpected words, numbers and responses with an error text, not a traceback."""
 
 # ruff: noqa: E501
-from __future__ import annotations
 
 import json
 import os

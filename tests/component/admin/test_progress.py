@@ -1,7 +1,5 @@
 """Tests of the commands that show topics and consumer groups."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, Message, MessageExt

@@ -1,7 +1,5 @@
 """Tests that `doctor --store` examines a stopped, killed or damaged store without changing it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

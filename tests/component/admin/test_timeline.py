@@ -1,7 +1,5 @@
 """Tests of a transaction's timeline, including events that are not recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

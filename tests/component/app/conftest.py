@@ -1,7 +1,5 @@
 """Fixtures that run whole brokers in the test's process, on free ports."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path

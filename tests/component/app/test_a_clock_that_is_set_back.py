@@ -1,7 +1,5 @@
 """Tests that timeouts and expirations are not delayed when a broker's clock is set back."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

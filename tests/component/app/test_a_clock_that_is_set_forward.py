@@ -1,7 +1,5 @@
 """Tests that a clock four days ahead does not expire files, clients, registrations or waiting messages."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

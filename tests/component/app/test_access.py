@@ -1,7 +1,5 @@
 """Tests of a broker with accounts and TLS, and of clients with valid and invalid keys."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

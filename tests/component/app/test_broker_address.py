@@ -1,7 +1,5 @@
 """Tests of the values of `brokerIP1`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

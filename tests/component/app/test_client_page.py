@@ -1,7 +1,5 @@
 """Tests that the code blocks of docs/client.md and of the API's pages run unchanged, in sequence."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tests that a compressed bomb between two orders does not prevent a broker's consumer from consuming both orders."""
 
-from __future__ import annotations
-
 import asyncio
 import zlib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tests that the ACL checks the values that the handler uses, for each request code, header field and unusual spelling."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

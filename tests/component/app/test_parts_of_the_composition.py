@@ -1,7 +1,5 @@
 """Tests of the composition root: notifications of arrivals, correction of offsets, metric labels, and store settings."""
 
-from __future__ import annotations
-
 import errno
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tests of request and reply with the Python client."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.client import (

@@ -1,7 +1,5 @@
 """Tests of a broker's work while it stops."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

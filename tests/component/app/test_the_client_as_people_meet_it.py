@@ -1,7 +1,5 @@
 """Tests of programs that use only `rocketmq_broker.client`, with text messages, both kinds of listeners, and `with`."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """Tests of topic attributes, which RocketMQ 5's tools and dashboard can set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 

@@ -1,7 +1,5 @@
 """Tests of the number of queues in a topic that a producer's first message creates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 

@@ -1,7 +1,5 @@
 """Tests that usual mistakes with the Python client cause the error texts of docs/troubleshooting.md."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

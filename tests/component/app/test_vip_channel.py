@@ -1,7 +1,5 @@
 """Tests of the VIP channel, the port two below listenPort, which Java clients before 4.5 use."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tests that running processes import only the modules that they need, because imported modules stay in memory."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests that Python consumers respond to `mqadmin consumerStatus` and similar commands as Java consumers do."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any

@@ -9,8 +9,6 @@ a function also has a branch (if, match, a conditional expression, an except cla
 choose.
 """
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import sys

@@ -1,7 +1,5 @@
 """Tests of the number of files that a message, an order and a credit pass through."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rocketmq_broker.client import Message

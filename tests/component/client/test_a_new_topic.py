@@ -1,7 +1,5 @@
 """Tests that a consumer receives the first message of a new topic within a second."""
 
-from __future__ import annotations
-
 import asyncio
 
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt, Producer, PushConsumer

@@ -1,7 +1,5 @@
 """Tests of the topics that brokers and programs see if clients use a namespace. The test controls the time."""
 
-from __future__ import annotations
-
 from rocketmq_broker.client import (
     ConsumeContext,
     ConsumeFromWhere,

@@ -1,7 +1,5 @@
 """Tests of an RPC hook in a producer or consumer, with a broker whose time the test controls."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.client import (

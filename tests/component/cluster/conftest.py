@@ -1,7 +1,5 @@
 """Fixtures that run a supervisor, a name server and brokers as separate processes, on free ports."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the failpoints of the credit service and its worker. An armed failpoint is hit once, by its order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

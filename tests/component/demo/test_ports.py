@@ -1,7 +1,5 @@
 """Tests of the ports that are chosen for servers of the demo and of the tests."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

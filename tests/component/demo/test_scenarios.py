@@ -1,7 +1,5 @@
 """Tests of the scenarios: the verdict's checks, and the rule that only one scenario runs at a time."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """Tests of the events that are read from consumers' logs."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of log lines with malicious values, and of the limit on repeated log lines."""
 
-from __future__ import annotations
-
 import io
 import logging
 import subprocess

@@ -1,7 +1,5 @@
 """Tests of frames that failpoints drop through the client's RPC hook. The test controls the broker's time."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

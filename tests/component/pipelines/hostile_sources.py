@@ -4,8 +4,6 @@ Run it with `python -m tests.component.pipelines.hostile_sources`. It does not n
 task does. `--then FOLDER` also reads them with the code of another checkout.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -3,8 +3,6 @@
 `python -m tests.component.pipelines.strange_books` judges all cases in one run and prints a table.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ libraries are imported first, because they run on each system and check `sys.pla
 not removed, because `platform.files` also checks `sys.platform` before it uses them.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import mmap

@@ -1,7 +1,5 @@
 """Tests that each module of the three wheels can be imported on systems that lack features of Linux."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Fixtures with a broker that runs the proxy, and with a client of its API."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

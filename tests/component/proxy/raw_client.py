@@ -1,7 +1,5 @@
 """A connection to the proxy that can send any frames, including invalid ones."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Tests that a malicious client of the gRPC port affects no other client, because each connection's resources are limited."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

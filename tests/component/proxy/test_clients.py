@@ -1,7 +1,5 @@
 """Tests of the gRPC API for clients: routes, settings, accounts, other protocols, and damaged bytes."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import logging

@@ -1,7 +1,5 @@
 """Tests of RocketMQ 5's consumers: hiding, acknowledging, returning and discarding messages."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

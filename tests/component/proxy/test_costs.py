@@ -3,8 +3,6 @@
 The broker imports no module of the proxy, starts no thread for the proxy, and does not open the proxy's port.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

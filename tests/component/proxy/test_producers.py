@@ -1,7 +1,5 @@
 """Tests of RocketMQ 5's producers, whose messages are stored, delayed, committed or rolled back like those of other producers."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.message import properties as props

@@ -1,7 +1,5 @@
 """Tests that the generated code is what protoc generates from the .proto files."""
 
-from __future__ import annotations
-
 import pytest
 
 from deploy.scripts.compile_protos import PROTOS, compiled

@@ -1,7 +1,5 @@
 """Tests that a listener without free file descriptors pauses, logs this once, and continues automatically."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging

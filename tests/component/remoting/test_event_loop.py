@@ -1,7 +1,5 @@
 """Tests that the broker's event loop makes one system call for each read."""
 
-from __future__ import annotations
-
 import asyncio
 import selectors
 import socket

@@ -1,7 +1,5 @@
 """Tests of peers that use too much time or memory, over loopback, with a server whose limits are small."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 import time

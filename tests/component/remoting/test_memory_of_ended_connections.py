@@ -1,7 +1,5 @@
 """Tests that an ended connection's memory is released without a run of the garbage collector."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import struct

@@ -1,7 +1,5 @@
 """Tests of clients that keep idle connections open, with real sockets and results that do not depend on time."""
 
-from __future__ import annotations
-
 import resource
 import socket
 from collections.abc import Callable, Iterator

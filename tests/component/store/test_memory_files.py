@@ -1,7 +1,5 @@
 """Tests of files in memory. Written data is read again, and the files on disk remain unchanged."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

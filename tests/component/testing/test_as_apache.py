@@ -1,7 +1,5 @@
 """Tests of the behavior of Apache's broker that the fixture simulates only on request."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Mapping

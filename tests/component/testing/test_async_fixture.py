@@ -1,7 +1,5 @@
 """Tests of the fixture `rocketmq` in asynchronous tests."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

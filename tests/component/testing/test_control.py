@@ -1,7 +1,5 @@
 """Tests of the commands for tests in other languages."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

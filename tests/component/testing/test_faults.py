@@ -1,7 +1,5 @@
 """Tests of the faults that the fixture can inject."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.client import BrokerError, ClientError, LocalTransactionState, Message, SendFailed, SendStatus

@@ -3,8 +3,6 @@
 `tests/lab/leaps` checks that tests have the same results with and without skipping.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Tests of connections within an event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import sys

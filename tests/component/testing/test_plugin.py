@@ -1,7 +1,5 @@
 """Tests of the pytest plugin's output: the history of a test, and the reason why an async test cannot run."""
 
-from __future__ import annotations
-
 import pytest
 
 SENDS_A_HALF_MESSAGE = """

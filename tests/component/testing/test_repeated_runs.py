@@ -1,7 +1,5 @@
 """Tests that runs with the same seed are identical to the byte."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

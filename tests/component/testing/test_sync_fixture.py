@@ -1,7 +1,5 @@
 """Tests of the fixture `rocketmq` in synchronous tests, and of the session fixture."""
 
-from __future__ import annotations
-
 import threading
 import time
 

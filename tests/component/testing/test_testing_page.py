@@ -1,7 +1,5 @@
 """Tests that each block of docs/testing.md is a test file that passes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs Apache's broker or this project's broker on the same store and ports."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -3,8 +3,6 @@
 Apache's half topic grows with each check, and this broker's half topic does not.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Tests that a broker with very many topics can register in compressed form with Apache's name server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that the console shows the data of a real Apache RocketMQ, and names data that Apache does not provide."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

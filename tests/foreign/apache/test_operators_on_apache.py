@@ -1,7 +1,5 @@
 """Tests of the admin commands with a real Apache RocketMQ: topics, groups, messages, timelines and dead letters."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

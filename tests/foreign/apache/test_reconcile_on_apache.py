@@ -3,8 +3,6 @@
 The reconciliation pulls the messages, or reads them from the stores.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

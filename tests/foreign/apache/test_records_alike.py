@@ -1,7 +1,5 @@
 """Tests that this broker stores and sends the same message data as Apache RocketMQ 4.9.7 on each path."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

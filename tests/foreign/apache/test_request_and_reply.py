@@ -1,7 +1,5 @@
 """Tests of request and reply, listeners by topic, and responses to operators, with the Python client and Apache RocketMQ."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

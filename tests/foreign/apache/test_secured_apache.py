@@ -1,7 +1,5 @@
 """Tests of the client with TLS and an account, with an Apache RocketMQ that requires both."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 docs/scale.md has what this shows, and which settings it needs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Tests that this project's filter and RocketMQ's evaluate expressions and properties identically."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

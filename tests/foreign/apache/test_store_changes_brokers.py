@@ -1,7 +1,5 @@
 """Tests that a store can be moved between Apache's broker and this one without lost or duplicated messages."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Mapping

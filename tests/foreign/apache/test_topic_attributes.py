@@ -1,7 +1,5 @@
 """Tests that topics keep RocketMQ 5's attributes when their store is moved between brokers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that `rocketmq.as_apache()` simulates Apache's broker correctly, by comparison with a real one."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress

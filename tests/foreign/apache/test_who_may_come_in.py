@@ -1,7 +1,5 @@
 """Tests that the example in docs/access.md runs unchanged, except for its ports."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Runs Debian's Chromium and Firefox in headless mode with Playwright."""
 
-from __future__ import annotations
-
 import base64
 import shlex
 import sys

@@ -4,8 +4,6 @@ Playwright sets emulated media in each new page. Debian's Firefox 153 has no suc
 gets the error "unknown command". The relay replaces that error by a success, and passes on everything else.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -3,8 +3,6 @@
 With CONSOLE_PICTURES=docs/console a screenshot of each page is saved there.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

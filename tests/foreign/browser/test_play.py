@@ -4,8 +4,6 @@ A round must write the same bytes in both, in Node.js and in CPython. With PLAY_
 screen is saved there.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import hashlib

@@ -3,8 +3,6 @@
 `STRICTER` lists the requests that only this broker refuses. The test checks that Apache's broker accepts them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Mapping

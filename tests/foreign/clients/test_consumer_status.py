@@ -1,7 +1,5 @@
 """Tests that `mqadmin consumerStatus` shows the same for a Python consumer and a Java consumer."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of subscriptions by message properties, with this project's broker and with Apache's."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests this broker with Apache's unmodified clients of RocketMQ 5. Each case of each program in `grpc` is a test."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

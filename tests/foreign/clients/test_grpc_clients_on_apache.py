@@ -1,7 +1,5 @@
 """Tests that a client of RocketMQ 5 has the same faults with Apache's proxy as with this broker."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tests the Java program of docs/testing.md, with Apache's own client."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

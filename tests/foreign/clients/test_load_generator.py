@@ -1,7 +1,5 @@
 """Tests the benchmark's load generator against a running broker: its counts agree with the broker's messages."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Apache's mqadmin prints the same for our broker as for Apache RocketMQ 4.9.7. Each command of a scenario is a test."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

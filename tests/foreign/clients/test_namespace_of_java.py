@@ -1,7 +1,5 @@
 """Apache's Java client and the Python client share a namespace: each receives the other's messages and transactions."""
 
-from __future__ import annotations
-
 import asyncio
 from asyncio.subprocess import PIPE
 from pathlib import Path

@@ -3,8 +3,6 @@
 In each language, the order program is killed before it sends COMMIT.
 """
 
-from __future__ import annotations
-
 import fcntl
 import re
 import sqlite3

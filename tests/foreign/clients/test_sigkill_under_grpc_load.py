@@ -3,8 +3,6 @@
 No message is lost, and no acknowledged message is delivered again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Tests deploy/monitoring with Prometheus's own programs: the rules, their tests, and each dashboard query on real metrics."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

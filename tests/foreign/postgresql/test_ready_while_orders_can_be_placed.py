@@ -4,8 +4,6 @@ No placed order is lost. `pytest -s` prints the table: fault, orders placed, cre
 /readyz reported.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

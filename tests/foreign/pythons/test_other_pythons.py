@@ -5,8 +5,6 @@ tests/foreign/windows runs 3.13. The environments contain only the broker's depe
 shows that the broker does not depend on the application.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

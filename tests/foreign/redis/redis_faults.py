@@ -3,8 +3,6 @@
 Each fault has its own system. Orders are placed before, during and after the fault.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

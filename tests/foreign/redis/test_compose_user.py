@@ -1,7 +1,5 @@
 """The Redis user of docker-compose.yml has the permissions of the credit service and its workers, and no administrative ones."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fixtures for CPython for Windows under Wine, with the libraries of the broker and of its tests."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Tests a broker under Windows: sockets, Ctrl-C, kill and recovery, the store's lock, and the same files as on Linux."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

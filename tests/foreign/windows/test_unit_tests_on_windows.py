@@ -1,7 +1,5 @@
 """The unit tests, the database tests and the documentation's examples pass under CPython for Windows."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Tests access control: the order of RocketMQ's checks, its error texts, and each request's permissions, in both serializers."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

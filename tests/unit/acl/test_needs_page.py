@@ -1,7 +1,5 @@
 """Compares the table "What each request needs" in docs/access.md with the permissions that the ACL requires."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs the operators' command line in the test process, against the broker of the fixture `rocketmq`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests the requests of the operators' tool to one broker, and the texts for its responses and refusals."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests how the doctor estimates a broker's clock, which no request returns."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.admin.health.clocks import broker_time_ms, clock, clock_difference_ms

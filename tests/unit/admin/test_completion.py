@@ -1,7 +1,5 @@
 """The shell completes the commands of rocketmq-admin."""
 
-from __future__ import annotations
-
 import pytest
 from typer.testing import CliRunner
 

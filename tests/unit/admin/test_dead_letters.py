@@ -1,7 +1,5 @@
 """Tests how dead letters are found and handled. Brokers are simulated in memory, without sockets."""
 
-from __future__ import annotations
-
 import zlib
 from typing import Any, cast
 

@@ -3,8 +3,6 @@
 Brokers are simulated in memory, without sockets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

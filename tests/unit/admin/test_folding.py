@@ -1,7 +1,5 @@
 """Long series of similar check-backs are folded into one event; all other events stay the same."""
 
-from __future__ import annotations
-
 from rocketmq_broker.admin.timeline.event import Arrow, Event
 from rocketmq_broker.admin.timeline.folding import FoldedEvent, folded
 

@@ -1,7 +1,5 @@
 """Tests the fields of a record, each with its bytes and their meaning."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.admin.output.records import marked_fields

@@ -1,7 +1,5 @@
 """Tests one run of a command: the brokers that it addresses, the failures that end it, and its exit code."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 
 import pytest

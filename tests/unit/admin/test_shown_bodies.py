@@ -1,7 +1,5 @@
 """Bodies are shown to a reader as JSON with line breaks, as plain text, or as hex."""
 
-from __future__ import annotations
-
 import base64
 import json
 

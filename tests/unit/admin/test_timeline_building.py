@@ -3,8 +3,6 @@
 Apache's brokers require this, because they keep no list of transactions.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.admin.messages.finding import GroupConsumption

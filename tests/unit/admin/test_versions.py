@@ -1,7 +1,5 @@
 """Tests which releases the doctor reports as too old or too far apart."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.admin.health.versions import ProgramVersion, clients_found, far_apart, too_old, version_of, version_text

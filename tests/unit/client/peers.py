@@ -1,7 +1,5 @@
 """Name servers and brokers as functions, for a remoting client that opens no socket."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple, cast
 

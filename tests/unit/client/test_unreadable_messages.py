@@ -1,7 +1,6 @@
 """Decompression bombs and damaged bodies become dead letters, and the queue's next messages are consumed."""
 
 # ruff: noqa: E501
-from __future__ import annotations
 
 import time
 import zlib

@@ -1,7 +1,6 @@
 """Tests that unusual or malicious content of broker.conf is either accepted or refused with an error in one line."""
 
 # ruff: noqa: E501
-from __future__ import annotations
 
 import io
 from contextlib import redirect_stderr, redirect_stdout

@@ -3,8 +3,6 @@
 With each of them, a transaction stays pending during a long database outage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The catalogue contains all failpoints of the services, as docs/services.md does. Also tests the folder that arms them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

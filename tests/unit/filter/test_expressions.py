@@ -1,7 +1,5 @@
 """Tests how expressions evaluate. tests/foreign/apache/test_sql92_expressions.py compares them with RocketMQ's own filter."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.filter import compile_sql

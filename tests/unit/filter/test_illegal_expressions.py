@@ -1,7 +1,5 @@
 """Tests that invalid expressions and expressions that are too large are refused."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Tests how untrusted text is made safe for a screen."""
 
-from __future__ import annotations
-
 import json
 
 import msgspec

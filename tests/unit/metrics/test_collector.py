@@ -1,7 +1,5 @@
 """Tests the scraped metrics after events. The broker's parts are real, but have no sockets."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from types import SimpleNamespace

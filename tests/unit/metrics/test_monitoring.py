@@ -1,7 +1,5 @@
 """The dashboard and alerts of deploy/monitoring use only existing metrics. The documentation lists the same alerts."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Tests which clients may change the data of a name server that runs in its own process."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests the settings of a name server that runs in its own process."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

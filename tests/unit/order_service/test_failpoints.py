@@ -1,7 +1,5 @@
 """Tests the order service's failpoints: in the local transaction and in the response to a check-back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import cast
 

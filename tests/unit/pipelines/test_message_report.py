@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pipelines.judging.cut_off import CutOff
 from pipelines.message_report import LoggedTransactions, MessageReport, transactions_table
 

@@ -1,7 +1,5 @@
 """Tests the calls that the broker makes on macOS. The tests simulate their results, because none of them runs on macOS."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Only `rocketmq_broker.platform` handles differences between operating systems: no other module checks the system."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

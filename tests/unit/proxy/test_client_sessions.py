@@ -1,7 +1,5 @@
 """A client's session ends with its telemetry stream. Calls in progress still get their responses."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """The event loop's work for one SendMessage request is bounded, before and after the request is decoded."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """A sent message is converted to properties, or is refused with an error text."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.message import properties as props

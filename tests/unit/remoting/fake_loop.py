@@ -1,7 +1,5 @@
 """An event loop with simulated time: timers fire when the test advances the time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any, cast

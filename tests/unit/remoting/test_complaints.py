@@ -1,7 +1,5 @@
 """The log lines about misbehaving peers are limited, so that they do not fill the log."""
 
-from __future__ import annotations
-
 from rocketmq_broker.remoting.complaints import Complaints
 
 

@@ -1,7 +1,5 @@
 """Requests reach their handlers, and errors of handlers are reported."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

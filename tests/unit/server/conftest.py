@@ -1,7 +1,5 @@
 """A broker without sockets: a real store in a temporary folder, and connections that keep the sent frames."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace

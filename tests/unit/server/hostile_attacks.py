@@ -1,7 +1,5 @@
 """A hostile client for model-based tests. Each attack sends requests and checks that the forbidden ones are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

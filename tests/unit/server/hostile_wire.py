@@ -1,7 +1,5 @@
 """Sends every request that a client can send, to the store and the transactions of a TransactionBroker."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from random import Random

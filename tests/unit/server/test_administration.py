@@ -1,7 +1,5 @@
 """Tests the requests of operators to a broker."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

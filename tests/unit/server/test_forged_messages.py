@@ -1,7 +1,5 @@
 """Data that only a broker may write into a message is refused or removed if a client sends it, with any request."""
 
-from __future__ import annotations
-
 import struct
 
 import msgspec

@@ -1,7 +1,5 @@
 """A hostile client sends forged requests. Every honest transaction still ends as its producer decided."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests the data that operators inspect: consume queues, statistics of topics, and settings."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

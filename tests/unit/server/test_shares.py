@@ -1,7 +1,5 @@
 """Tests the share of a common resource that one client can take."""
 
-from __future__ import annotations
-
 from rocketmq_broker.server.shares import FEW, RequestsInProgress, is_full
 
 

@@ -1,7 +1,5 @@
 """Compares the transactional broker with a model. In any order of events, each transaction has exactly one outcome."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Mistakes in a service's command line or environment give one line and an exit status, never a traceback."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

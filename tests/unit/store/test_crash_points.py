@@ -1,7 +1,5 @@
 """After a crash at any point, the store works, and contains each acknowledged message once, in its position."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests damage in places without a checksum, and in stores that lack files which older versions do not write."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import struct

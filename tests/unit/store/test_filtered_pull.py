@@ -1,7 +1,5 @@
 """Tests pulls with a filter on the properties of the records."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.message.record import decode_record, host_bytes

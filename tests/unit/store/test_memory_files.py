@@ -1,7 +1,5 @@
 """A disk in memory behaves like a real disk, and loses the same data in a power failure."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

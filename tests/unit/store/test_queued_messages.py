@@ -1,7 +1,5 @@
 """Tests untrusted message offsets: an offset is a message's only if a consume queue contains it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Listeners whose return values the test chooses."""
 
-from __future__ import annotations
-
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 

@@ -3,8 +3,6 @@
 Run it as a program, so that even the order of Python's sets differs between runs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import sys

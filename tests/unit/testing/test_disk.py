@@ -1,7 +1,5 @@
 """Tests that the disk of a broker can fill up and that the broker can be killed."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests the events that a test's journal keeps, and its output for one message."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.testing.journal import EventKind, Journal, JournalEvent

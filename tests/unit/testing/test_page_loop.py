@@ -1,7 +1,5 @@
 """Tests the event loop of a web page. It uses no socket, and a broker writes the same bytes on it as on any other loop."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 

@@ -1,7 +1,5 @@
 """Tests a transport whose frames an observer can see."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 from typing import Any

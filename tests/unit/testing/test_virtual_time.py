@@ -1,7 +1,5 @@
 """Tests an event loop whose time the test controls."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

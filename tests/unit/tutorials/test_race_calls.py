@@ -1,7 +1,5 @@
 """Tests calls between the processes of the race: what the caller receives, and what the called process has done."""
 
-from __future__ import annotations
-
 from collections.abc import Coroutine
 from typing import Any
 

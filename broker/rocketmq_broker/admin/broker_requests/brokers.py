@@ -1,7 +1,5 @@
 """Finds the brokers that a command works with."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rocketmq_broker.admin.errors import CannotAsk

@@ -1,7 +1,5 @@
 """Reads discarded messages from TRANS_CHECK_MAX_TIME_TOPIC, with requests that Apache's brokers also support."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import msgspec

@@ -1,7 +1,5 @@
 """Requests the statistics and settings of a broker, its topics and its groups. Apache's brokers support these requests, too."""
 
-from __future__ import annotations
-
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, decoding_answer_of
 from rocketmq_broker.protocol.bodies.broker import KVTable
 from rocketmq_broker.protocol.bodies.group import (

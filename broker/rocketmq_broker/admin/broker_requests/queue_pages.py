@@ -1,7 +1,5 @@
 """Reads a queue in pages, from either end, with requests that Apache's brokers also support."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Final
 

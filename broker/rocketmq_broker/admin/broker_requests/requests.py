@@ -1,7 +1,5 @@
 """Sends requests to a broker. Raises an error if the broker refuses a request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar

@@ -3,8 +3,6 @@
 `create_console` is the entry point. An `Extension` adds further screens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from starlette.applications import Starlette

@@ -1,7 +1,5 @@
 """Assembles the console from screens, forms, middleware and extensions."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager

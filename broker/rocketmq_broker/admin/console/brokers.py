@@ -1,7 +1,5 @@
 """The brokers of the console. Connections to them stay open between requests."""
 
-from __future__ import annotations
-
 import os
 
 from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress, find_brokers

@@ -1,7 +1,5 @@
 """Form actions of the console. A form is submitted by POST, with the CSRF token from a page of this console."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """Protects the console from cross-site requests, DNS rebinding, oversized bodies and script injection."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders

@@ -1,7 +1,5 @@
 """Sends parts of pages as server-sent events. The first event contains the whole part. Later events contain the changed lines."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """The password login. A signed cookie identifies visitors who are logged in. Repeated wrong passwords block an address."""
 
-from __future__ import annotations
-
 import hmac
 import math
 from collections import OrderedDict

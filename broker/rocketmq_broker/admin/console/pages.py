@@ -1,7 +1,5 @@
 """Renders pages from templates, with filters for strings, times and addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ By default, uvicorn waits without limit for the rest of a request. When waiting 
 limit, uvicorn responds to all further requests with status 503.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from typing import Final

@@ -1,7 +1,5 @@
 """Routes requests to screens and actions, and renders failures as pages."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final

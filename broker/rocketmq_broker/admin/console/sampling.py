@@ -1,7 +1,5 @@
 """Samples the brokers' statistics while the console runs, and keeps the samples of the last few minutes."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Defines screens. A screen is a page that the server updates while it is open."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs the console's server until SIGINT or SIGTERM."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

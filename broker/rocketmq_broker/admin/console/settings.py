@@ -1,7 +1,5 @@
 """The settings of the console, which are its address and password."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks the CSRF token in each form, which prevents other sites from submitting a form on a visitor's behalf."""
 
-from __future__ import annotations
-
 import hmac
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A visit to a screen, with its query and its session with the brokers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from rocketmq_broker.admin.console.brokers import Brokers

@@ -1,7 +1,5 @@
 """The commands `dead-letters list`, `show`, `retry` and `dismiss`."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Annotated

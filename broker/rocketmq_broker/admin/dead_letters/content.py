@@ -1,7 +1,5 @@
 """The complete content of a dead letter."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated

@@ -1,7 +1,5 @@
 """A dead letter and its treatment, as the commands print them."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.message import properties as props

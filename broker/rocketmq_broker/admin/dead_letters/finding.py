@@ -1,7 +1,5 @@
 """Finds dead letters by group, id or key. Works with Apache's brokers, too."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable
 from itertools import groupby
 from typing import NamedTuple

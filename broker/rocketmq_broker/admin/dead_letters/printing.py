@@ -1,7 +1,5 @@
 """Prints dead letters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rocketmq_broker.admin.dead_letters.content import DeadLetterContent

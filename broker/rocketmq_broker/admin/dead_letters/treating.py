@@ -3,8 +3,6 @@
 For Apache's brokers, the tool itself sends a retried message to the group's retry topic.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.admin.dead_letters.dead_letter import Treated

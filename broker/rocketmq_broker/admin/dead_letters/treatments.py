@@ -1,7 +1,5 @@
 """Reads the treatments of dead letters from this broker's marks, or from the retry topic of Apache's brokers."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests

@@ -1,7 +1,5 @@
 """Gives advice on common mistakes with TLS and accounts, for a name server or broker that rejects this tool."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

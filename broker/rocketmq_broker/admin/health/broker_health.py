@@ -1,7 +1,5 @@
 """Examines the reachability of a broker, its store, and the messages that need an operator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 

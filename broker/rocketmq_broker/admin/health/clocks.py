@@ -3,8 +3,6 @@
 RocketMQ has no request for a broker's time. The broker's statistics contain its start time and its uptime in whole seconds.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Final

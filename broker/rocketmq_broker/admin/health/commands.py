@@ -1,7 +1,5 @@
 """The command `doctor`. It works with Apache's brokers, too."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

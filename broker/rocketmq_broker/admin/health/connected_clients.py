@@ -1,7 +1,5 @@
 """Examines the clients of one broker and their versions."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.admin.broker_requests.figures import all_producers, consumer_groups, consumers

@@ -1,7 +1,5 @@
 """Examines the consumer groups that pop messages from a broker. Finds unacknowledged messages and repeated deliveries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Examines the name servers and their registered brokers."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress, masters_of

@@ -1,7 +1,5 @@
 """Checks whether clients can reach the address that a broker registers."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 The check writes nothing to the disk and takes no lock, because all changes go to an overlay in memory (MemoryFiles).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands `message`, `tail` and `send`. They work with Apache's brokers, too."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import aclosing
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The complete content of a message."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.admin.output.bodies import read_body

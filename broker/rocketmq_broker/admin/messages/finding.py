@@ -1,7 +1,5 @@
 """Finds messages by offset message id, unique id or key. Also finds the groups that have consumed a message."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import msgspec

@@ -1,7 +1,5 @@
 """Prints the messages that the commands `message` and `tail` show."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

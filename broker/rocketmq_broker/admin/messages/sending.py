@@ -1,7 +1,5 @@
 """Sends one message for the command `send`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

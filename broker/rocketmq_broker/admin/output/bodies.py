@@ -1,7 +1,5 @@
 """Decodes the bodies of messages for output."""
 
-from __future__ import annotations
-
 import base64
 from typing import NamedTuple
 

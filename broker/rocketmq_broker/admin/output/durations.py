@@ -1,7 +1,5 @@
 """Parses and formats durations."""
 
-from __future__ import annotations
-
 import re
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

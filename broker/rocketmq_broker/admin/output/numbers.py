@@ -1,7 +1,5 @@
 """Checks numbers in strings that come from other programs."""
 
-from __future__ import annotations
-
 from typing import Final
 
 _MAX_DIGITS: Final = 19

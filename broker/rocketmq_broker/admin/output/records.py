@@ -1,7 +1,5 @@
 """Splits a record into fields with their names, positions and values. See `rocketmq_broker.message.record` for the layout."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Formats a message body. Adds line breaks to JSON, leaves other text unchanged, and shows other bytes in hex."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

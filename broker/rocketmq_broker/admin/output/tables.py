@@ -1,7 +1,5 @@
 """Prints tables of transactions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rocketmq_broker.admin.broker_requests.discarded import DiscardedMessage

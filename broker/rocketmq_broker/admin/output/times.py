@@ -1,7 +1,5 @@
 """Formats times."""
 
-from __future__ import annotations
-
 import time
 
 

@@ -1,7 +1,5 @@
 """The commands `topics` and `groups`. They work with Apache's brokers, too."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -3,8 +3,6 @@
 The lag is the number of messages that have not been delivered to the group.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import msgspec

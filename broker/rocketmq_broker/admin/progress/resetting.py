@@ -1,7 +1,5 @@
 """Resets the offsets of a consumer group in a topic, and plans which messages will be redelivered or skipped."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.broker_requests.figures import consume_stats, consumers, topic_stats

@@ -1,7 +1,5 @@
 """Lists topics with their numbers of messages, and creates topics."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.admin.broker_requests.figures import system_topics, topic_stats

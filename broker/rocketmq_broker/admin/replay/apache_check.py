@@ -13,8 +13,6 @@ its producer.
 The replay omits the limit of 60 s for one call, offsets without a message, clock steps, and offline producers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """The histories that the console replays."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final

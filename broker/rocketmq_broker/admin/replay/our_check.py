@@ -1,7 +1,5 @@
 """Plays this broker's check on a table of pending transactions, with the rules that the broker itself uses."""
 
-from __future__ import annotations
-
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy

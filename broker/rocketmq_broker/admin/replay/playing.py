@@ -1,7 +1,5 @@
 """Plays a scripted history on both brokers. The result has one timeline, a row for each check(), and the totals."""
 
-from __future__ import annotations
-
 import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable

@@ -3,8 +3,6 @@
 Both brokers follow the same script.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final
 

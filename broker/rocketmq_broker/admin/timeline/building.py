@@ -1,7 +1,5 @@
 """Builds a transaction's timeline from the brokers' records. The timeline reports which records are missing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from rocketmq_broker.admin.timeline.event import (

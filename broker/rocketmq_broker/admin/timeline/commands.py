@@ -1,7 +1,5 @@
 """The command `timeline`. It works with Apache's brokers, too."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """The events of a transaction. Each event names the part of the system that recorded it."""
 
-from __future__ import annotations
-
 import msgspec
 
 COMMIT_LOG = "commit log"

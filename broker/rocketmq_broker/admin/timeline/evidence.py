@@ -1,7 +1,5 @@
 """Collects a broker's records of a transaction. Apache's brokers store the same records, but no list of check-backs."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rocketmq_broker.admin.broker_requests.figures import groups_of_topic

@@ -1,7 +1,5 @@
 """Folds repeated check-backs of a timeline into one event, so that a long history fits on one screen."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ Apache's broker refuses pulls from the half topic until it has checked its pendi
 and may always refuse pulls from the op topic.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.broker_requests.queue_pages import pages

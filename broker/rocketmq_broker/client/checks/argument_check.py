@@ -1,7 +1,5 @@
 """Checks the arguments of calls. A TypeError or ValueError describes the mistake and how to correct it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from rocketmq_broker.message import MessageQueue

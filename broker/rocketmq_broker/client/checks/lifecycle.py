@@ -3,8 +3,6 @@
 A call at the wrong time raises NotRunning.
 """
 
-from __future__ import annotations
-
 import asyncio
 from abc import abstractmethod
 from collections.abc import Callable

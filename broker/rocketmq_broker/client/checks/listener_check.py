@@ -1,7 +1,5 @@
 """Checks listeners before their first call. Each error describes the mistake and shows a valid listener."""
 
-from __future__ import annotations
-
 import inspect
 
 from rocketmq_broker.client.errors import IllegalConfiguration

@@ -1,7 +1,5 @@
 """Checks the names, types and ranges of settings. Each error describes the mistake and how to correct it."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Mapping
 from enum import Enum

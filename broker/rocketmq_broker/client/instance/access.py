@@ -1,7 +1,5 @@
 """Reads a client's credentials and TLS settings from its arguments or from environment variables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Sends requests to brokers, which are given by name or by address."""
 
-from __future__ import annotations
-
 from rocketmq_broker.client.instance.calls import ask, ask_for_success, send_oneway
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode

@@ -1,7 +1,5 @@
 """Sends one request to one address, and translates connection errors to the client's errors."""
 
-from __future__ import annotations
-
 from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, RequestTimedOut
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand

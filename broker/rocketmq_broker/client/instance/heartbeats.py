@@ -1,7 +1,5 @@
 """Sends heartbeats that contain this client's groups (RocketMQ's MQClientInstance.sendHeartbeatToAllBroker)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The parts that every client has: an id, connections, routes and heartbeats (RocketMQ's MQClientInstance)."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Mapping

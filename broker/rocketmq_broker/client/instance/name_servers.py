@@ -1,7 +1,5 @@
 """Sends requests to the name servers, in order, until one of them responds (RocketMQ's MQClientAPIImpl)."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -1,7 +1,5 @@
 """A namespace: a prefix that a client adds to its topics and groups, and removes again (RocketMQ's NamespaceUtil)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final, TypeVar
 

@@ -1,7 +1,5 @@
 """Requests the numbers of parked messages from brokers. Parked messages are discarded half messages and dead letters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The schedule of a client's periodic tasks."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Final
 

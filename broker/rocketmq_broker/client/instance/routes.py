@@ -1,7 +1,5 @@
 """The routes of the topics that a client uses, updated periodically (RocketMQ's MQClientInstance)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping

@@ -3,8 +3,6 @@
 Corresponds to topicRouteData2TopicPublishInfo and topicRouteData2TopicSubscribeInfo of RocketMQ's MQClientInstance.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.client.errors import NoRoute

@@ -1,7 +1,5 @@
 """Handles messages whose body cannot be decompressed, and responses that cannot be decoded."""
 
-from __future__ import annotations
-
 import functools
 import logging
 from collections.abc import Callable, Coroutine, Iterable

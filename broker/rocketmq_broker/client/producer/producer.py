@@ -1,7 +1,5 @@
 """The producer (RocketMQ's DefaultMQProducer)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import warnings

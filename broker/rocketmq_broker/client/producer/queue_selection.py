@@ -1,7 +1,5 @@
 """Selects the queue of a message: round robin, avoiding failed brokers (RocketMQ's TopicPublishInfo, MQFaultStrategy)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from rocketmq_broker.message import MessageQueue

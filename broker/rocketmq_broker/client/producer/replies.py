@@ -1,7 +1,5 @@
 """Request and reply: a producer sends a message and waits for the consumer's reply (RocketMQ's RequestFutureHolder)."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import logging

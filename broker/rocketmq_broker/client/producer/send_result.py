@@ -1,7 +1,5 @@
 """The result of a send (RocketMQ's SendResult and TransactionSendResult)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

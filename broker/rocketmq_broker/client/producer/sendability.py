@@ -1,7 +1,5 @@
 """Checks whether a message could be sent now, using the results of the latest sends and the brokers' runtime information."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Final
 

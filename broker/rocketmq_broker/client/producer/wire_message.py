@@ -1,7 +1,5 @@
 """Messages in wire form, with id, compressed body and flags (RocketMQ's DefaultMQProducerImpl.sendKernelImpl)."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Requests that members of a consumer group send to brokers (RocketMQ's MQClientAPIImpl)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls

@@ -1,7 +1,5 @@
 """The consumer offsets of a group: at the brokers, or in a local file for broadcasting (RocketMQ's OffsetStore)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Iterable

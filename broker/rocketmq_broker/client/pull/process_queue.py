@@ -1,7 +1,5 @@
 """The state of a queue during consumption: the unacknowledged messages and the committable offset."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass

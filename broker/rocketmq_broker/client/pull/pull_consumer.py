@@ -1,7 +1,5 @@
 """The pull consumer, for programs that request messages (RocketMQ's DefaultLitePullConsumer, DefaultMQPullConsumer)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The pull loop of one queue (RocketMQ's DefaultMQPushConsumerImpl.pullMessage)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Requests that read a queue and commit a group's offset in it (RocketMQ's MQClientAPIImpl and PullAPIWrapper)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Reads the queues of a pull consumer in the background, and keeps their messages for `poll`."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque

@@ -6,8 +6,6 @@ A broker's offset is therefore never ahead of the position in the database, unle
 when a backup was restored. In that case, the messages after the database's position are delivered again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

@@ -1,7 +1,5 @@
 """The offset at which a group starts consuming a queue (RocketMQ's RebalancePushImpl.computePullFromWhere)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rocketmq_broker.client.pull.offset_store import OffsetStore

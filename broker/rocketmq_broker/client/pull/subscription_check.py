@@ -1,7 +1,5 @@
 """Checks that brokers support the filters of subscriptions (RocketMQ's MQClientInstance.checkClientInBroker)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The signal that ends the waits of listeners when their messages are withdrawn."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 

@@ -1,7 +1,5 @@
 """Creates and connects the parts of a running push consumer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls

@@ -1,7 +1,5 @@
 """Handles brokers' requests to a push consumer (RocketMQ's ClientRemotingProcessor)."""
 
-from __future__ import annotations
-
 import logging
 
 from rocketmq_broker.client.instance.instance import RequestHandlers

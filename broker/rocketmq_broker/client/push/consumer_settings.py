@@ -1,7 +1,5 @@
 """The settings of a push consumer, with RocketMQ's defaults (DefaultMQPushConsumer)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict

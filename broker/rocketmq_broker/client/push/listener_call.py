@@ -1,7 +1,5 @@
 """One call of the listener with some messages, and its result."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Final

@@ -1,7 +1,5 @@
 """Runs listeners: functions in threads and async functions as tasks, with limited concurrency."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import inspect

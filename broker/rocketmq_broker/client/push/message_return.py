@@ -1,7 +1,5 @@
 """Sends back messages that a listener could not consume (RocketMQ's DefaultMQPushConsumerImpl.sendMessageBack)."""
 
-from __future__ import annotations
-
 import logging
 
 from rocketmq_broker.client.errors import ClientError, MessageRefused

@@ -1,7 +1,5 @@
 """Orderly consumption: each queue in order, one batch at a time (RocketMQ's ConsumeMessageOrderlyService)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The waiting messages of one queue that is consumed in order."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Iterable

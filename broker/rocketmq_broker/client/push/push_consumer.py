@@ -1,7 +1,5 @@
 """The push consumer, which calls a listener with the messages of its topics (RocketMQ's DefaultMQPushConsumer)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import warnings

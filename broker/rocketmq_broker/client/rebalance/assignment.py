@@ -1,7 +1,5 @@
 """The queues assigned to a consumer, each with its pull loop (RocketMQ's RebalanceImpl.processQueueTable)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine

@@ -1,7 +1,5 @@
 """Locks at brokers, which allow one member of a group at a time to consume a queue in order (RocketMQ's RebalanceImpl.lock)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import defaultdict

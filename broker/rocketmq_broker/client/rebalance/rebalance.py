@@ -1,7 +1,5 @@
 """Rebalances the queues of a group every 20 s and at each change of its members (RocketMQ's RebalanceService)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Collection

@@ -1,7 +1,5 @@
 """Responds to check-backs with the listener's results (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
 
-from __future__ import annotations
-
 import logging
 from functools import partial
 from typing import NamedTuple

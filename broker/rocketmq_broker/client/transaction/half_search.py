@@ -1,7 +1,5 @@
 """Finds the half message that has a given transaction id."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Builds a transaction listener from two functions instead of a class."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 
 from rocketmq_broker.client.producer.send_result import LocalTransactionState

@@ -1,7 +1,5 @@
 """Selects the transaction listener of a topic."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from rocketmq_broker.client.checks.listener_check import check_transaction_listener

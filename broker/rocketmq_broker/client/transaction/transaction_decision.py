@@ -1,7 +1,5 @@
 """Converts a listener's result to an END_TRANSACTION request (RocketMQ's DefaultMQProducerImpl)."""
 
-from __future__ import annotations
-
 import logging
 import reprlib
 from typing import Final

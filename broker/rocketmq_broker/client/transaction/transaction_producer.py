@@ -1,7 +1,5 @@
 """The producer of transactional messages (RocketMQ's TransactionMQProducer)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from typing import Never

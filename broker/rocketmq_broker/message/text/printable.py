@@ -1,7 +1,5 @@
 """Escapes unprintable and invisible characters in untrusted text, for screens and logs."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Bodies with accounts, in operators' requests and the responses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

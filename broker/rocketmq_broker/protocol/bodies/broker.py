@@ -1,7 +1,5 @@
 """Bodies with a broker's statistics and with the units of its consume queues."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.protocol.bodies.heartbeat import SubscriptionData

@@ -1,7 +1,5 @@
 """Bodies about consumer and producer groups: members, subscriptions, progress, and locked queues."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData

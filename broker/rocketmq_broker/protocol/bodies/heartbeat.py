@@ -3,8 +3,6 @@
 The enums list their members in Java's order, because some C++ clients write constants as ordinals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum
 from typing import ClassVar, Final

@@ -1,7 +1,5 @@
 """Bodies of pop requests, and of the assignment of queues by the broker (RocketMQ 5)."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from enum import Enum

@@ -1,7 +1,5 @@
 """Routes: the brokers and queues of a topic (RocketMQ's TopicRouteData)."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.message.text import fastjson

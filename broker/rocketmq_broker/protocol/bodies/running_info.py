@@ -1,7 +1,5 @@
 """The state of a consumer: its settings, queues and rates (RocketMQ's ConsumerRunningInfo)."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The settings of topics and subscription groups, tables of these settings, and the offsets and times of queues."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig

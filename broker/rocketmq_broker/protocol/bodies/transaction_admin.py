@@ -1,7 +1,5 @@
 """Response bodies about transactions, for this project's own operator requests (AdminRequestCode)."""
 
-from __future__ import annotations
-
 from rocketmq_broker.protocol.body import Body, BodyPart
 
 

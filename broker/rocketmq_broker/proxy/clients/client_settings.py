@@ -1,7 +1,5 @@
 """Fills in the part of a client's settings that the broker determines (RocketMQ's GrpcClientSettingsManager)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final

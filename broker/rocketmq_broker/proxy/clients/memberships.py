@@ -1,7 +1,5 @@
 """Registers clients with the broker through heartbeats (RocketMQ's ClientActivity)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from typing import Final

@@ -1,7 +1,5 @@
 """Routes and assignments, which contain this broker's address as the client used it (RocketMQ's RouteActivity)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from msgspec.structs import replace

@@ -1,7 +1,5 @@
 """The method Telemetry, which exchanges settings and sends the broker's commands to a client (ClientActivity.telemetry)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

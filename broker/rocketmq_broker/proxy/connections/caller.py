@@ -1,7 +1,5 @@
 """Determines the client of a call from the call's metadata and connection (RocketMQ's ContextInitPipeline)."""
 
-from __future__ import annotations
-
 import hmac
 import re
 from dataclasses import dataclass

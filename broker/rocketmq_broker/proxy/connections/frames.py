@@ -5,8 +5,6 @@
 +-----------------+----------+-----------+---------------+- - - - - +
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -1,7 +1,5 @@
 """The gRPC server: a port for clients, and its connections, with TLS, limits and rate-limited log lines."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ The broker treats this connection like any other. It checks the account of each 
 and sends check-backs.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final

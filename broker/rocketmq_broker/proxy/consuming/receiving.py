@@ -1,7 +1,5 @@
 """ReceiveMessage, AckMessage and related calls, using pops (RocketMQ's ReceiveMessageActivity and AckMessageActivity)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque

@@ -4,8 +4,6 @@ A push consumer requests messages with `auto_renew` instead of an invisible time
 processes them, and become visible again soon after the consumer disconnects.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass

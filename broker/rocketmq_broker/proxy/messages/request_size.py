@@ -1,7 +1,5 @@
 """Limits encoded SendMessage requests, because decoding millions of short keys or messages would block the event loop."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from google.protobuf.message import DecodeError

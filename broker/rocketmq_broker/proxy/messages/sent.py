@@ -1,7 +1,5 @@
 """Validates sent messages and converts their properties (RocketMQ's SendMessageActivity.buildMessage)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Converts stored messages to messages of the API (RocketMQ's GrpcConverter.buildMessage)."""
 
-from __future__ import annotations
-
 import hashlib
 
 from rocketmq_broker.message import properties as props

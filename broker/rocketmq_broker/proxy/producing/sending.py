@@ -1,7 +1,5 @@
 """Implements SendMessage, which sends each message of a call to the broker (RocketMQ's SendMessageActivity)."""
 
-from __future__ import annotations
-
 import asyncio
 import zlib
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Apache's proxy keeps the offsets of each half message in memory, and refuses a d
 contains the offsets. Clients return the id with their decision, and the broker validates these offsets like those in a header.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The descriptor pool of the API's messages, and the classes of each .proto file."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

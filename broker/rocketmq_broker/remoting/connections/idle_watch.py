@@ -1,7 +1,5 @@
 """Closes connections that are idle or whose frame stays incomplete."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Limits the total memory of incomplete frames, unhandled requests and unsent output on all connections."""
 
-from __future__ import annotations
-
 from typing import Final, Protocol
 
 DEFAULT_BUDGET_BYTES: Final = 256 * 1024 * 1024

@@ -1,7 +1,5 @@
 """The requests that this end sends on one connection, and their responses (RocketMQ's responseTable)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

@@ -1,7 +1,5 @@
 """The output of a connection. It collects frames and joins them for one write."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

@@ -1,7 +1,5 @@
 """Limits the time for requests in one turn of the event loop."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """TLS contexts of clients."""
 
-from __future__ import annotations
-
 import ssl
 
 from rocketmq_broker.remoting.tls.contexts import load_certificate, load_trusted, new_context

@@ -1,7 +1,5 @@
 """Creates TLS contexts that require TLS 1.2 or later, forward secrecy and authenticated ciphers."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 from typing import Final

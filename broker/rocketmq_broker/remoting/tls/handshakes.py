@@ -3,8 +3,6 @@
 Beyond the limit, ends the oldest handshake of the address that has the most unfinished handshakes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from typing import Final

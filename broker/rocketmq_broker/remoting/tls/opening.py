@@ -3,8 +3,6 @@
 After this check, a connection without TLS uses its socket directly.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import ssl

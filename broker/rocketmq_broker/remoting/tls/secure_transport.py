@@ -1,7 +1,5 @@
 """A transport with TLS. It has the interface of the socket's transport, so connections work with both transports."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import ssl

@@ -1,7 +1,5 @@
 """TLS contexts of servers. The certificate is reloaded when its files change (RocketMQ's FileWatchService)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import ssl

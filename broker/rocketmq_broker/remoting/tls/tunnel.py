@@ -1,7 +1,5 @@
 """Converts between plain and encrypted bytes of a TLS connection. It uses no socket and no event loop."""
 
-from __future__ import annotations
-
 import ssl
 from contextlib import suppress
 from typing import Final

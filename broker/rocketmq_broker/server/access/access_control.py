@@ -1,7 +1,5 @@
 """Checks each request, and reloads the account files when they change (BrokerController.initialAcl, AclFileWatchService)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

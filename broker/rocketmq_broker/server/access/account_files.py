@@ -1,7 +1,5 @@
 """Reads and replaces the account files: `conf/plain_acl.yml` and all files in `conf/acl` (RocketMQ's PlainPermissionManager)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Handles the admin requests that list and change accounts (updateAclConfig etc. in RocketMQ's AdminBrokerProcessor)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from typing import Final

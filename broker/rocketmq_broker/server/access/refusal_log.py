@@ -3,8 +3,6 @@
 Logs only the first request of each kind and counts the others, so that many attempts do not fill the disk.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from typing import Final

@@ -4,8 +4,6 @@ Consumers with clientRebalance=false request their queues from the broker. The r
 pop.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 

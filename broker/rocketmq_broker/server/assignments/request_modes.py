@@ -1,8 +1,6 @@
 """Stores the request mode (pull or pop) of each group for each topic in messageRequestMode.json (RocketMQ's
 MessageRequestModeManager)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from rocketmq_broker.message import topics

@@ -1,7 +1,5 @@
 """Creates the objects of this package, and registers their request handlers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

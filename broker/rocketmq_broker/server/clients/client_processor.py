@@ -1,7 +1,5 @@
 """Handles heartbeats and unregistrations of clients (RocketMQ's ClientManageProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice

@@ -1,7 +1,5 @@
 """Notifies consumers that their group has changed (part of RocketMQ's DefaultConsumerIdsChangeListener)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.protocol.codes import RequestCode

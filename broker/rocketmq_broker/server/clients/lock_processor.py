@@ -1,7 +1,5 @@
 """Handles the requests of orderly consumers that lock and unlock queues (part of RocketMQ's AdminBrokerProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 

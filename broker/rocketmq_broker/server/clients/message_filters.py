@@ -1,7 +1,5 @@
 """Compiles subscriptions into filters by tag or by SQL92 expression (RocketMQ's FilterAPI and ConsumerFilterManager)."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Final, NamedTuple
 

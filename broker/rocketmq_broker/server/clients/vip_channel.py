@@ -3,8 +3,6 @@
 The VIP channel is the port with the number listenPort - 2. It does not serve pulls.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.protocol.codes import RequestCode

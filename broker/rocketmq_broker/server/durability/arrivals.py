@@ -1,7 +1,5 @@
 """Notifies listeners in the broker when messages become visible to consumers."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import TypeAlias

@@ -3,8 +3,6 @@
 The commit log contains the same data, so nothing waits for a checkpoint. A failed checkpoint is retried.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from contextlib import suppress

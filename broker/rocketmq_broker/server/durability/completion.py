@@ -6,8 +6,6 @@ While the broker runs, its commit log offsets have this order:
     ASYNC_FLUSH   visible_to <= durable_to <= written_position
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Runs long file operations on another thread."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Syncs files in a thread, on systems where the broker cannot use a flush process (`platform.processes`)."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Runs the process that syncs files to disk, and restarts it when it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Sequence

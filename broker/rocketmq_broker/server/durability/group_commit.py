@@ -4,8 +4,6 @@ All messages appended in one turn of the event loop are written together. With S
 are sent and consumers can read them. Messages that arrive during a flush share the next flush. With ASYNC_FLUSH the responses
 are sent after the write. A flush follows every half second, or earlier if many bytes are unflushed."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """Counts messages per minute by the time needed to store them (RocketMQ's StoreStatsService)."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from typing import Final
 

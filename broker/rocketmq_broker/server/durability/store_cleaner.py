@@ -4,8 +4,6 @@ Files are deleted on another thread, because deleting a gigabyte may be slow. Ex
 early because the disk is full are logged at WARNING.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Sequence

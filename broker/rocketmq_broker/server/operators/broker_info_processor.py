@@ -1,7 +1,5 @@
 """Reports the broker's runtime information and settings (part of RocketMQ's AdminBrokerProcessor)."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Creates the request processors of this package, and registers their handlers."""
 
-from __future__ import annotations
-
 from rocketmq_broker.server.durability.store_cleaner import StoreCleaner
 from rocketmq_broker.server.operators.broker_info_processor import BrokerInfoProcessor
 from rocketmq_broker.server.operators.consume_queue_processor import ConsumeQueueProcessor

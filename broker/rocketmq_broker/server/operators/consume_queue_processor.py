@@ -1,7 +1,5 @@
 """Lists the units (entries) of a consume queue (QUERY_CONSUME_QUEUE in RocketMQ's AdminBrokerProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

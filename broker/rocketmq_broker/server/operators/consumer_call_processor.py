@@ -1,7 +1,5 @@
 """Handles admin requests that the broker forwards to consumers (RocketMQ's Broker2Client)."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Final

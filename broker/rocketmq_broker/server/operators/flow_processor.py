@@ -1,7 +1,5 @@
 """Reports the throughput of topics and groups (VIEW_BROKER_STATS_DATA in RocketMQ's AdminBrokerProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from rocketmq_broker.protocol.bodies.broker import BrokerStatsData, BrokerStatsItem

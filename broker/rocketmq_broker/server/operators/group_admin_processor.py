@@ -1,7 +1,5 @@
 """Handles admin requests about groups (part of RocketMQ's AdminBrokerProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Reports the progress of consumer groups (part of RocketMQ's AdminBrokerProcessor)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass

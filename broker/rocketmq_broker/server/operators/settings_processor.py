@@ -1,7 +1,5 @@
 """Refuses changes of settings at run time (UPDATE_BROKER_CONFIG in RocketMQ's AdminBrokerProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode

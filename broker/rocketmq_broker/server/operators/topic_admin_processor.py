@@ -1,7 +1,5 @@
 """Creates, lists and deletes topics for clients and operators (part of RocketMQ's AdminBrokerProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Creates the objects of this package, and registers their request handlers."""
 
-from __future__ import annotations
-
 from rocketmq_broker.server.parked.dead_letter_processor import DeadLetterProcessor
 from rocketmq_broker.server.parked.parked_messages import ParkedMessages
 from rocketmq_broker.server.server_context import ServerContext

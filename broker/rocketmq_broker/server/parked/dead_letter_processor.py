@@ -1,7 +1,5 @@
 """Handles the admin requests that list parked messages and retry or dismiss dead letters. RocketMQ has no such requests."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

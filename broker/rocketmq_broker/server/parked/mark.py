@@ -8,8 +8,6 @@
 A mark is stored after its message in the commit log, so the message expires first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple

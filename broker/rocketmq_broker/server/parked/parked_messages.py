@@ -1,7 +1,5 @@
 """Tracks parked messages, which are dead letters and discarded messages, and the marks that operators added to them."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Stores the state of one queue of parked messages: the group and the latest mark of each message."""
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter
 from collections.abc import Mapping

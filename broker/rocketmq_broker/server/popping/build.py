@@ -1,7 +1,5 @@
 """Creates the objects of this package, and registers their request handlers."""
 
-from __future__ import annotations
-
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.server.assignments.assignment_processor import AssignmentProcessor, RouteOf
 from rocketmq_broker.server.assignments.request_modes import FILE_NAME, RequestModes

@@ -4,8 +4,6 @@ A pop advances the group's offset in the queue, which pull consumers commit as w
 old. Recovery therefore replays the pop log, so that acknowledged messages are not delivered again.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import deque
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Implements RocketMQ's AckMessageProcessor and ChangeInvisibleTimeProcessor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

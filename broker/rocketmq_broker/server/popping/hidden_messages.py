@@ -1,7 +1,5 @@
 """Tracks hidden messages, which were popped and are not acknowledged yet (PopBufferMergeService and ConsumerOrderInfoManager)."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Reports the messages that a group has popped and not yet acknowledged (RocketMQ's PopInflightMessageCounter)."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from itertools import islice

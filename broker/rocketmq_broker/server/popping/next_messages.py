@@ -1,7 +1,5 @@
 """Selects messages for a pop from the topic's queues and the retry topic (RocketMQ's PopMessageProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Final
 

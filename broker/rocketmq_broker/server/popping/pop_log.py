@@ -8,8 +8,6 @@ A `pop` record hides messages, or changes how long they are hidden. Its `attempt
 settles messages that were acknowledged, or stored again for a retry. RocketMQ stores such records in its revive topic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

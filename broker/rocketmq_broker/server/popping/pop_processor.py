@@ -3,8 +3,6 @@
 Follows RocketMQ's PopMessageProcessor, NotificationProcessor, AckMessageProcessor and ChangeInvisibleTimeProcessor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

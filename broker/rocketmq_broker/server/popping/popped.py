@@ -1,7 +1,5 @@
 """Represents the result of a pop."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Final
 

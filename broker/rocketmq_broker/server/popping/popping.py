@@ -4,8 +4,6 @@ A pop returns messages of any queue to one consumer, and hides them from the res
 acknowledges each message with its receipt handle. A message that is not acknowledged in time is delivered again ("revived").
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

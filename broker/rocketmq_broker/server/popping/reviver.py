@@ -1,7 +1,5 @@
 """Revives popped messages after their invisible time (RocketMQ's PopReviveService), or moves them to the dead-letter topic."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final

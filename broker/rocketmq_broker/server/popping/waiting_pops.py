@@ -1,7 +1,5 @@
 """Keeps pops that found no messages until messages arrive or their timeout expires (RocketMQ's PopLongPollingService)."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Creates the request processors of this package, and registers their handlers."""
 
-from __future__ import annotations
-
 from rocketmq_broker.server.pulling.held_pulls import HeldPulls
 from rocketmq_broker.server.pulling.offset_processor import OffsetProcessor
 from rocketmq_broker.server.pulling.pull_processor import PullProcessor

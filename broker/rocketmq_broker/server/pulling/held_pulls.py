@@ -1,7 +1,5 @@
 """Keeps pulls that found no messages until messages arrive or their timeout expires (RocketMQ's PullRequestHoldService)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

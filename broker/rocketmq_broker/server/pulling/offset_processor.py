@@ -1,7 +1,5 @@
 """Handles requests about consumer offsets and queue offsets (RocketMQ's ConsumerManageProcessor, AdminBrokerProcessor)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode

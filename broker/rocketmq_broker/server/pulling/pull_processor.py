@@ -1,7 +1,5 @@
 """Delivers messages to consumers, immediately or when they arrive (RocketMQ's PullMessageProcessor)."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping

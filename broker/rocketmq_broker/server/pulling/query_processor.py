@@ -1,7 +1,5 @@
 """Finds messages by key, unique id or commit log offset (RocketMQ's QueryMessageProcessor)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping

@@ -1,7 +1,5 @@
 """Iterates over the records of a queue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Checks whether a consumer group may read a queue, by pull or by pop."""
 
-from __future__ import annotations
-
 from rocketmq_broker.message import permissions
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused

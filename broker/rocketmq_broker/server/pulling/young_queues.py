@@ -1,7 +1,5 @@
 """Detects young queues, in which a new consumer group starts at the first message (RocketMQ's checkInDiskByConsumeOffset)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.platform.memory import physical_memory_bytes

@@ -5,8 +5,6 @@ wait, so durations are measured with the monotonic clock. Dates, such as store t
 compare dates with the current time are notified of a step before the clock returns the first date after the step.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Final

@@ -1,7 +1,5 @@
 """Creates the DelayedDelivery, and connects it to the rest of the broker."""
 
-from __future__ import annotations
-
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery

@@ -1,7 +1,5 @@
 """Tracks steps of the system time per queue, because store timestamps before and after a step are not comparable."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Moves delayed messages from the schedule topic to their topics when they are due (RocketMQ's ScheduleMessageService)."""
 
-from __future__ import annotations
-
 import logging
 from collections import deque
 from collections.abc import Callable

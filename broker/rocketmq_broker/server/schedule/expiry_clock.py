@@ -1,7 +1,5 @@
 """Implements a clock for deletions by age. It delays steps forward, because deletions cannot be undone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Creates the request processors of this package, and registers their handlers."""
 
-from __future__ import annotations
-
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.sending.reply_processor import ReplyProcessor
 from rocketmq_broker.server.sending.send_back_processor import SendBackProcessor

@@ -1,7 +1,5 @@
 """Checks the reason that an operator gives for a manual action."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.protocol.codes import ResponseCode

@@ -4,8 +4,6 @@ A request message has the property REPLY_TO_CLIENT, the client id of the waiting
 `<cluster>_REPLY_TOPIC`, and the broker pushes the reply to that client. The broker also stores the reply, as RocketMQ does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Mapping

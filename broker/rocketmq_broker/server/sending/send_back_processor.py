@@ -1,7 +1,5 @@
 """Stores messages that a consumer failed to process, for a retry or as dead letters (asyncConsumerSendMsgBack)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Stores messages of producers: single, batched and one-way (RocketMQ's SendMessageProcessor)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO

@@ -1,7 +1,5 @@
 """Counts one statistic of RocketMQ over the last minute, hour and day (StatsItem)."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field
 from enum import IntEnum

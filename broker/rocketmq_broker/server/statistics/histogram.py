@@ -1,7 +1,5 @@
 """A histogram of plain integers. It is cheap to update on the event loop, and any thread can read it."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 

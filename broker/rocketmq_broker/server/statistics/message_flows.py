@@ -1,7 +1,5 @@
 """Counts the throughput of the broker, of topics and of groups, under RocketMQ's names (BrokerStatsManager)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final

@@ -1,7 +1,5 @@
 """Counts incoming and outgoing messages and bytes of each topic, for metrics (RocketMQ 5's BrokerMetricsManager)."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The broker's registration with one name server, and its timing (part of BrokerController's scheduled tasks)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

@@ -1,7 +1,5 @@
 """Validates the names of groups and topics in requests (RocketMQ's Validators), and protects names that the broker uses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from rocketmq_broker.message import topics

@@ -1,7 +1,5 @@
 """Commits consumer offsets. A new offset requires that the queue exists, and that the group exists or may be created."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Manages the settings of consumer groups, which are created at the first use of a group (SubscriptionGroupManager)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

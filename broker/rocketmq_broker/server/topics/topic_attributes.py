@@ -5,8 +5,6 @@
 `+` sets an attribute, `-` removes it. Like RocketMQ, the broker stores attributes, but does not apply them to messages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Deletes the queues of a topic on another thread. A topic may have thousands of queues, each with its own directory."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Manages the broker's topics, and creates topics automatically (RocketMQ's TopicConfigManager)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A check requests the outcome of a transaction from a producer. The producer resp
 END_TRANSACTION request. A check is counted when it is sent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, Protocol
 

@@ -1,7 +1,5 @@
 """Handles pending transactions that are due for a check (RocketMQ's TransactionalMessageCheckService)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field

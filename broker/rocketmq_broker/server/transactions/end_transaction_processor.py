@@ -1,7 +1,5 @@
 """Handles END_TRANSACTION: producers' decisions, and their responses to checks (RocketMQ's EndTransactionProcessor)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """Handles RESUME_CHECK_HALF_MESSAGE: resumes discarded messages (AdminBrokerProcessor.resumeCheckHalfMessage)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Counts the outcomes of a topic's transactions, for metrics (RocketMQ 5's transaction metrics)."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,7 +1,5 @@
 """Handles admin requests that list and decide transactions. RocketMQ has no such requests (see issues 4343, 4435, 4436)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Appends the records of transactions to the store, and reads half messages (RocketMQ's TransactionalMessageBridge)."""
 
-from __future__ import annotations
-
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.store import Appended, MessageStore, RecordLost, RecordNotFound, UnreadableRecord
 from rocketmq_broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotAHalfMessage, NotWrittenYet

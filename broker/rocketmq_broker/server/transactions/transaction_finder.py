@@ -1,7 +1,5 @@
 """Finds pending and decided transactions for operators, by transaction id, key or commit log offset of a half message."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final

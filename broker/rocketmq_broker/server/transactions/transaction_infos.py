@@ -1,7 +1,5 @@
 """Converts found transactions for responses to `python -m rocketmq_broker.admin`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from rocketmq_broker.message import properties as props

@@ -1,7 +1,5 @@
 """Saves data for the next start: the consumer offsets of CID_RMQ_SYS_TRANS, and the number of checks of each transaction."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

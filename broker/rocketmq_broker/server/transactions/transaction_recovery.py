@@ -1,7 +1,5 @@
 """Recovers TransactionalMessages from a store that this broker or Apache's broker has written."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -5,8 +5,6 @@ one batch. A change takes effect when its records are appended. If the batch is 
 change.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import defaultdict
 from collections.abc import Iterator

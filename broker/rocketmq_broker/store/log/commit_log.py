@@ -7,8 +7,6 @@ After a failed flush, the kernel may drop the written data and report success fo
 its flush is therefore kept in memory until it is on disk. It is written again before the flush is repeated.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from contextlib import suppress
 from typing import Final

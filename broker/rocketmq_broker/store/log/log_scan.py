@@ -5,8 +5,6 @@ checksum. If it finds one, the bytes in between are damaged. Otherwise the log e
 records into a message body. A record inside the extent of a damaged record is therefore accepted only with further evidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Chooses the commit log segments to delete (RocketMQ's CleanCommitLogService)."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@
 A file is created with its full size. Bytes that are not written yet read as zeros.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from pathlib import Path
 

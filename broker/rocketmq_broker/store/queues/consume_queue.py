@@ -6,8 +6,6 @@ New units wait in memory until there are enough for a write, or until `write` is
 offset is not 0 begins with blank units, (0, 0x7FFFFFFF, 0). After a crash, a consume queue can be rebuilt from the commit log.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All consume queues, by topic and queue id (RocketMQ's consumeQueueTable)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The data of a stored record that is dispatched to its consume queue and to the index (RocketMQ's DispatchRequest)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final

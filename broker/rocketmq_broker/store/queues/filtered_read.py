@@ -1,7 +1,5 @@
 """Reads a queue with a filter on the properties of each record (MessageFilter.isMatchedByCommitLog)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol
 

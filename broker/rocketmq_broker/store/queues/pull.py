@@ -1,7 +1,5 @@
 """Reads a queue from an offset (RocketMQ's DefaultMessageStore.getMessage)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from librt.strings import read_i32_be, read_i64_be

@@ -1,7 +1,5 @@
 """Checks whether the file system can hold a topic's folder of consume queues. Some file systems ignore case or reserve names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stores the units of one consume queue in files. New units wait in memory until there are enough for a write."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple

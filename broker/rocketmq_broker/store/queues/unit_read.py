@@ -1,7 +1,5 @@
 """Reads the records to which consume queue units point."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from librt.strings import read_i32_be, read_i64_be

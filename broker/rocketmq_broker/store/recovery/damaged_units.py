@@ -4,8 +4,6 @@ The messages of a queue are in the commit log in the order of their queue offset
 message. One search repairs all damaged units whose messages it finds, so that the next pull reads them normally.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

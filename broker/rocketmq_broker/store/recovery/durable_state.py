@@ -15,8 +15,6 @@ Checkpoint and progress are written after the sync of their data. It is therefor
 files.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from pathlib import Path

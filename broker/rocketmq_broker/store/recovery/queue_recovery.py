@@ -1,7 +1,5 @@
 """Recovers a consume queue after a crash or damage: finds its end, drops wrong units, and marks lost messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple

@@ -5,8 +5,6 @@ and index are completed from the log, or rebuilt if they are missing. RocketMQ's
 the first damage instead.
 """
 
-from __future__ import annotations
-
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.store.index.index import Index

@@ -1,7 +1,5 @@
 """The report of a store's recovery."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

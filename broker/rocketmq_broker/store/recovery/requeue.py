@@ -4,8 +4,6 @@ A record's queue offset has no checksum. An offset that does not follow the queu
 the queue's next record continues from it. Otherwise one flipped bit could lose all later messages of a queue.
 """
 
-from __future__ import annotations
-
 from rocketmq_broker.message.record import FIXED_LENGTH
 from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.log.record_check import HEAD, MAX_SIZE, MIN_SIZE, check_record, resembles_record

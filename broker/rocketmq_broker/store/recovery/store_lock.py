@@ -9,8 +9,6 @@ do not exclude a broker on another machine if the file system does not share loc
 `nolock`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rocketmq_broker.store.errors import StoreLocked

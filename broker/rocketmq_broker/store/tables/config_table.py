@@ -1,7 +1,5 @@
 """A table of named settings, stored in a config file with its data version (RocketMQ's ConfigManager)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar

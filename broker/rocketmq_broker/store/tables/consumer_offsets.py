@@ -1,7 +1,5 @@
 """The table of the consumer offsets of each group in each queue, in consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The offset of the next message to deliver in each delay level, in delayOffset.json (ScheduleMessageService)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

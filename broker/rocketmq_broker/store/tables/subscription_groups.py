@@ -1,7 +1,5 @@
 """The table of consumer groups and their permissions, in subscriptionGroup.json (RocketMQ's SubscriptionGroupManager)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table of topics with their numbers of queues and permissions, in topics.json (RocketMQ's TopicConfigManager)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ is saved after a failed sync. The next start continues from the last saved state
 from the commit log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Removes expired commit log segments, and their entries in consume queues and index."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Creates the commit log's next segment before it is needed (RocketMQ's AllocateMappedFileService)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -9,8 +9,6 @@ intervals therefore uses up the maximum number of checks (TransactionalMessageSe
                      checks=1     checks=2     checks=3
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

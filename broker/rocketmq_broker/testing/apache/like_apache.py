@@ -12,8 +12,6 @@ half message. Apache's broker differs as follows:
 Tests use the imitation to verify that producers and consumers handle these differences.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Callable

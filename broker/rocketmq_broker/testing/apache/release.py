@@ -1,7 +1,5 @@
 """Describes how the releases of Apache's broker differ."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -3,8 +3,6 @@
 The copy is checked although the transaction has already been decided. A COMMIT then delivers the message again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A simulated member of every producer group. It is always online, so that checks are counted without real producers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import cast

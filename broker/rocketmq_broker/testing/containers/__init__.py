@@ -3,8 +3,6 @@
 It needs the extra `testcontainers`: pip install 'rocketmq-broker[testcontainers]'.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Mapping
 from contextlib import ExitStack

@@ -10,8 +10,6 @@ expiry of files. No time is skipped while a thread works. A maintenance timer th
 tests slower, but never changes results.
 """
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 from typing import Any, Final, NamedTuple

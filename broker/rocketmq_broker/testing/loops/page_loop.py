@@ -3,8 +3,6 @@
 `VirtualTime.adopt` makes the loop use a test's clock. All connections are in the test's in-memory network.
 """
 
-from __future__ import annotations
-
 import asyncio
 import selectors
 from asyncio import events, tasks

@@ -4,8 +4,6 @@ The broker keeps the latest check-backs in memory. No decision depends on them. 
 RocketMQ, because storing each check-back would take two more records.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final

@@ -6,8 +6,6 @@ The file counts only checks that were answered or timed out, because the answer 
 stops. If the file is lost, transactions are checked a few more times than configured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The message sent with a check-back: the half message, with the number of the check in TRANSACTION_CHECK_TIMES."""
 
-from __future__ import annotations
-
 from rocketmq_broker.message import record
 from rocketmq_broker.transaction.messages.half_message import HalfMessage
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction

@@ -1,7 +1,5 @@
 """The settings for when and how often the broker sends check-backs (RocketMQ's BrokerConfig)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rocketmq_broker.message import properties as props

@@ -9,8 +9,6 @@ repetition has the same number as the first check and is not counted. If a produ
 sent, the producer may hang, so only its oldest check is repeated.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

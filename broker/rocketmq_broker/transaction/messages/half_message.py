@@ -3,8 +3,6 @@
 It is in queue 0 of RMQ_SYS_TRANS_HALF_TOPIC. Its properties REAL_TOPIC and REAL_QID contain the destination topic and queue id.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Final
 

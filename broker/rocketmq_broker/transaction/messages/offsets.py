@@ -5,8 +5,6 @@ The half queue's offset is therefore that of the oldest pending half message. Th
 message that refers to this half message or a later one.
 """
 
-from __future__ import annotations
-
 from array import array
 from typing import Final, NamedTuple
 

@@ -3,8 +3,6 @@
 Computes the expected differences of the benchmark's data, and the differences that our reconciliation has found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

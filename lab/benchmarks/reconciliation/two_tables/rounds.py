@@ -1,7 +1,5 @@
 """Runs all tools in turn in each round, and summarizes their runs."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

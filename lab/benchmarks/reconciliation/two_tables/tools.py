@@ -1,7 +1,5 @@
 """The tools that compare the two tables. Each run of a tool has its own process."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tomllib

@@ -3,8 +3,6 @@
 datacompy uses our Spark session and our source. The tables are cached, because datacompy reads them several times.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from pathlib import Path

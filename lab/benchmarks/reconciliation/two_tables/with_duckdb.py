@@ -4,8 +4,6 @@ The tables are read through ADBC as Arrow batches, as in our reconciliation. Duc
 would have to be downloaded.
 """
 
-from __future__ import annotations
-
 import sys
 from contextlib import closing
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Tests that the target of each link exists, for each kind of finding and in both languages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from html import unescape

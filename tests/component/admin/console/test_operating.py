@@ -1,7 +1,5 @@
 """Tests of the console's forms, which send a message, create a topic, and reset a consumer group."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

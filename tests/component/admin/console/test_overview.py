@@ -1,7 +1,5 @@
 """Tests that the overview shows problems and links to the pages where an operator can act."""
 
-from __future__ import annotations
-
 from rocketmq_broker.client import Message
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.component.admin.test_in_hand import pop

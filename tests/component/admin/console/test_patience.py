@@ -1,7 +1,5 @@
 """Tests that incomplete HTTP requests do not make the console unavailable."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

@@ -1,7 +1,5 @@
 """Tests that each page of the console shows the state of the brokers, and that its forms work like the commands."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

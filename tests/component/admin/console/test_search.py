@@ -1,7 +1,5 @@
 """Tests of the console's search by id and key, and of its suggestions if nothing is found."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.client import Message

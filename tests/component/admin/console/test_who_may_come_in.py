@@ -1,7 +1,5 @@
 """Tests of the access to the console and to its forms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that the benchmark determines the start time of a broker's process with an error of at most 0.01 s."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 

@@ -1,7 +1,5 @@
 """Tests of the load generator's output, and of its error if it cannot be built."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

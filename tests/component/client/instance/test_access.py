@@ -1,7 +1,5 @@
 """Tests of a client's access settings in environment variables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of the pull consumer, with a broker whose time the test controls."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

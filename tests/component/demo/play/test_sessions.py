@@ -1,7 +1,5 @@
 """Tests sessions of the page in CPython: the bytes of each round, each button, and the calls from the page's worker."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

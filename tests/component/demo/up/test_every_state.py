@@ -1,7 +1,5 @@
 """Tests that the pages of `make up` can be rendered in each state and both languages. A missing value makes a template fail."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

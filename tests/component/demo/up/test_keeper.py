@@ -1,7 +1,5 @@
 """Tests that the keeper starts processes in order, restarts processes that exited, and keeps stopped ones down."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tests of the ports that `make up` uses."""
 
-from __future__ import annotations
-
 import socket
 
 import pytest

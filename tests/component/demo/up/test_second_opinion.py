@@ -3,8 +3,6 @@
 Only one comparison runs at a time, in a process that is reused.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tests of the first page of `make up`: running processes, an order form, filtered transactions, and the scenarios."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

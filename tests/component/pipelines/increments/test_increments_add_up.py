@@ -5,8 +5,6 @@ Spark. The judge's SQL runs in SQLite, and marks are computed on growing databas
 increments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Tests of plain and TLS connections on one port, which are distinguished by their first byte."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

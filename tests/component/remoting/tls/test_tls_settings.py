@@ -1,7 +1,5 @@
 """Tests of RocketMQ's TLS properties for clients and servers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of a TLS tunnel with both ends in memory."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests of the thread that syncs files on systems where a flush process is not available."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Tests of group commit: the time of the responses, and the behavior when the disk fails."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os

@@ -1,7 +1,5 @@
 """Fixtures with a broker in memory and its pop service."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that pops and acknowledgements are still in effect after a crash."""
 
-from __future__ import annotations
-
 import errno
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests of pop requests as RocketMQ 5's clients send them."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from collections.abc import AsyncIterator

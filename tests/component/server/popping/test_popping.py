@@ -1,7 +1,5 @@
 """Tests of pops, acknowledgements, and messages that are not acknowledged."""
 
-from __future__ import annotations
-
 import asyncio
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Tests that Apache's broker counts the checks of a message that is immune to checks."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 

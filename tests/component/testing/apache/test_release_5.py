@@ -1,7 +1,5 @@
 """Tests of the differences between RocketMQ 5 and 4.9.7: batches of op messages, late decisions, and searches by time."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 
 import pytest

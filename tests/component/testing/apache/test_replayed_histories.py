@@ -3,8 +3,6 @@
 Each history is run on this broker, and on this broker while it imitates Apache's.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

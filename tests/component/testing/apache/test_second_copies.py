@@ -1,7 +1,5 @@
 """Tests of the copy of a half message that Apache's broker checks although the transaction is decided."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """A shop and a bank, in correct versions and in versions with a typical bug. Their databases are sets and dicts."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable

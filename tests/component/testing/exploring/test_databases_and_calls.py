@@ -1,7 +1,5 @@
 """Tests of the databases and remote functions of explored worlds, with one planned fault each."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

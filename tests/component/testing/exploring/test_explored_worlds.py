@@ -1,7 +1,5 @@
 """Tests of explored worlds: the features available to a test, and the report of an exploration."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

@@ -1,7 +1,5 @@
 """Simulates a broker, a producer and a reader. The broker's disk has faults that the seed determines."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import Callable, Coroutine, Sequence

@@ -1,7 +1,5 @@
 """Tests that a broker on the simulated disk loses no acknowledged or delivered message, for all disk faults and crashes."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from tests.component.testing.simulation.broker_on_a_disk import BrokenPromise, BrokerOnADisk

@@ -1,7 +1,5 @@
 """Tests of a client and a server on a simulated network, with each kind of network fault."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from typing import TypeVar

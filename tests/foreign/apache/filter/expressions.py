@@ -1,7 +1,5 @@
 """Generates expressions and properties for the comparison of two filters."""
 
-from __future__ import annotations
-
 import random
 from typing import Final
 

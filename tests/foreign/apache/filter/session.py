@@ -1,7 +1,5 @@
 """Sends expressions, line by line, to RocketMQ's own filter module in a JVM."""
 
-from __future__ import annotations
-
 import base64
 import subprocess
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Makes the records of two brokers comparable. Values that differ between any two runs are replaced by names."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

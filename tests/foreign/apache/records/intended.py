@@ -1,7 +1,5 @@
 """The intended differences between this broker's records and Apache's, with reasons. Other differences are mistakes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

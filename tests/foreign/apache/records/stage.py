@@ -1,7 +1,5 @@
 """Sends single requests to one broker for a comparison of records, and reads the commit log from the disk."""
 
-from __future__ import annotations
-
 import asyncio
 import struct
 import time

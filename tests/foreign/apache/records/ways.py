@@ -1,7 +1,5 @@
 """Defines the paths of messages through a broker. Each is run on Apache's broker and on this project's broker."""
 
-from __future__ import annotations
-
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Mapping

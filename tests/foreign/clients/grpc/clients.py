@@ -1,7 +1,5 @@
 """Apache's unmodified clients of RocketMQ 5: their programs, required tools, and common cases."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Reads the members of the bodies in responses of brokers and name servers. mqadmin shows only some of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Removes the values in mqadmin's output that differ between two brokers, such as addresses, times, ids and rates."""
 
-from __future__ import annotations
-
 import re
 
 from tests.foreign.clients.mqadmin.scenario import Place

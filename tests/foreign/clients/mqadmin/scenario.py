@@ -1,7 +1,5 @@
 """Defines the actions and the commands of the scenario, which is the same for Apache RocketMQ and this broker."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

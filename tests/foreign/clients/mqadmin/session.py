@@ -1,7 +1,5 @@
 """Runs all commands of Apache's mqadmin in one JVM, because the start of a JVM takes a second."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

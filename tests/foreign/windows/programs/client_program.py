@@ -4,8 +4,6 @@ python client_program.py NAME_SERVER GROUP send TEXT...
 python client_program.py NAME_SERVER GROUP consume COUNT
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -3,8 +3,6 @@
 python command.py NAME ARGUMENT...
 """
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from importlib import import_module

@@ -6,8 +6,6 @@ ended when this connection is closed.
 python controlled_broker.py PORT CONF
 """
 
-from __future__ import annotations
-
 import _thread
 import os
 import signal

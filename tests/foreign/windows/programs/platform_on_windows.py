@@ -1,7 +1,5 @@
 """Checks the guarantees of `rocketmq_broker.platform` under Windows."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A pytest plugin that runs tests/component/databases on SQLite only, since PostgreSQL does not run under Wine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Finds texts that a catalogue of the console lacks, and entries that the console does not use."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

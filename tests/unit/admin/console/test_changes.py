@@ -1,7 +1,5 @@
 """A refresh of a live part sends only the changed lines."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import given

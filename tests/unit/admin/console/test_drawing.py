@@ -1,7 +1,5 @@
 """Tests the console's drawings: the positions of lanes, arrows and lines."""
 
-from __future__ import annotations
-
 from rocketmq_broker.admin.console.drawing.chart import chart
 from rocketmq_broker.admin.console.drawing.sequence import sequence_diagram
 from rocketmq_broker.admin.console.sampling import Sample, added, charts_of

@@ -1,7 +1,5 @@
 """Live parts of pages are redrawn, sent only if they have changed, and ended when the console stops."""
 
-from __future__ import annotations
-
 import asyncio
 
 from rocketmq_broker.admin.console.live import Streams, server_sent_event

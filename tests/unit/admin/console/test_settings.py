@@ -1,7 +1,5 @@
 """Tests the console's listen address and password."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

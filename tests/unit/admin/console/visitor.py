@@ -1,7 +1,5 @@
 """A browser without scripts, which gets pages of the console and posts the forms in them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from html import unescape

@@ -1,7 +1,5 @@
 """Tests the replay of Apache's check(): removeMap, the two offsets, messages written again, immunity and discarding."""
 
-from __future__ import annotations
-
 from rocketmq_broker.admin.replay import ApacheHalf, ApacheQueues
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 

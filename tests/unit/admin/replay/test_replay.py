@@ -1,7 +1,5 @@
 """Tests the replay of scripted histories by Apache's check() and by this broker's rules."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.admin.replay import HISTORIES, CheckHistory, Replay, ScriptedTransaction, replay

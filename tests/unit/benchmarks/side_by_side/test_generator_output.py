@@ -1,7 +1,5 @@
 """Tests the output of the load generators."""
 
-from __future__ import annotations
-
 from lab.benchmarks.side_by_side.generator import added
 
 

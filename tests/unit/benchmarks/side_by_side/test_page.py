@@ -1,7 +1,5 @@
 """Tests docs/benchmarks.md: how results are put into its table, and that its ratios and sentences agree with the table."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

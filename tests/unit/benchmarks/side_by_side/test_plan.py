@@ -1,7 +1,5 @@
 """Tests which measurements are made, and their order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

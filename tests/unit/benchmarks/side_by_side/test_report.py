@@ -1,7 +1,5 @@
 """Tests the table of results."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

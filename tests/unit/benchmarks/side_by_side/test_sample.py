@@ -1,7 +1,5 @@
 """Tests that samples are read correctly from the output of the load generators."""
 
-from __future__ import annotations
-
 import pytest
 
 from lab.benchmarks.side_by_side.plan import Kind

@@ -1,7 +1,5 @@
 """Tests the CPU time used between two times, and the list of other programs that used the machine."""
 
-from __future__ import annotations
-
 import pytest
 
 from lab.benchmarks.side_by_side.usage import Reading, top_programs, used

@@ -1,7 +1,5 @@
 """Tests that the ids of clients are unique."""
 
-from __future__ import annotations
-
 from rocketmq_broker.client.instance.instance import new_client_id
 from rocketmq_broker.world import World
 

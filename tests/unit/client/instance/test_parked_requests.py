@@ -1,7 +1,5 @@
 """Tests how a producer counts the discarded messages of its group. Functions replace the brokers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

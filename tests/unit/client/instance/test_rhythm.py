@@ -1,7 +1,5 @@
 """The tasks that a client runs every 30 s keep to their schedule."""
 
-from __future__ import annotations
-
 import asyncio
 
 from rocketmq_broker.client.instance.rhythm import Rhythm

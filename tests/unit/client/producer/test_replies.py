@@ -1,7 +1,5 @@
 """Tests requests that wait for a reply, and replies without a waiting request."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

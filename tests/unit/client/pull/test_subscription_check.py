@@ -1,7 +1,5 @@
 """A consumer checks before it starts that the brokers support the filters of its subscriptions."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.client import BrokerError, BrokerUnreachable, IllegalConfiguration, MessageSelector

@@ -1,7 +1,5 @@
 """The printed command that reconciles a kept run again is valid in a shell."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each switch of `make up` turns on metrics or traces."""
 
-from __future__ import annotations
-
 from demo.up.observing import NOTHING_OBSERVED, Observing
 
 SERVICES = {"order service": "http://127.0.0.1:8080"}

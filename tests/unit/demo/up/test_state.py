@@ -1,7 +1,5 @@
 """Only one `make up` runs per folder. Tests the error of a second `make up`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

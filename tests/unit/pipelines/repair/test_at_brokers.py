@@ -1,7 +1,5 @@
 """Tests what a repair does with dead letters and discarded half messages, and when it does nothing."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 from typing import Any

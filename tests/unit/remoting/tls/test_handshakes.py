@@ -1,7 +1,5 @@
 """The number of unfinished TLS handshakes is limited, without blocking peers that finish their handshakes."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.remoting.tls.handshakes import Handshakes

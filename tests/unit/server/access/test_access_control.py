@@ -1,7 +1,5 @@
 """Requests are checked against the current accounts. Changes to the files and requests of operators take effect."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """Tests account files: which files count, the errors for mistakes, and how files are replaced."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests heartbeats and unregistrations."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Tests which messages match subscriptions by tag and by expression."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 

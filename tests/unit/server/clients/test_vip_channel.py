@@ -1,7 +1,5 @@
 """Tests which requests the VIP channel serves and refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode

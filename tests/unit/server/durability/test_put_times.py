@@ -1,7 +1,5 @@
 """Tests the figures on how long messages took to be stored."""
 
-from __future__ import annotations
-
 from rocketmq_broker.server.durability.put_times import PutTimes
 
 NAMES = [

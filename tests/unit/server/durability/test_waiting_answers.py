@@ -1,7 +1,5 @@
 """Tests the responses to clients that wait until their message is durable."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType

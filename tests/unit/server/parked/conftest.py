@@ -1,7 +1,5 @@
 """Fixtures for a broker that parks messages, and for an operator's requests about them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Tests the operators' requests that retry and dismiss dead letters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Each parked message is logged once, and waits until an operator handles it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 

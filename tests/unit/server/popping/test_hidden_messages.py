@@ -1,7 +1,5 @@
 """Tests when hidden messages become visible again."""
 
-from __future__ import annotations
-
 from rocketmq_broker.server.popping.hidden_messages import CheckPoint, HiddenMessages
 from rocketmq_broker.server.popping.pop_log import GroupQueue, PopEntry
 

@@ -1,7 +1,5 @@
 """Tests that an acknowledgement of a popped message gets its response when its record is durable, and not before."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

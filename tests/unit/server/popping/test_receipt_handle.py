@@ -1,7 +1,5 @@
 """Tests receipt handles."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.server.popping.errors import IllegalHandle

@@ -1,7 +1,5 @@
 """Tests waiting pop requests and the limits on their number."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests pull requests with an immediate or a later response."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tests the clock for durations and the clock for dates."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.server.schedule.broker_clock import TOLERANCE_MS, BrokerClock

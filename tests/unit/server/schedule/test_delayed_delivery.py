@@ -1,7 +1,5 @@
 """Tests delayed messages across a restart of the broker."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tests the clock that decides when files are deleted: a wrong clock deletes nothing."""
 
-from __future__ import annotations
-
 from rocketmq_broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS, ExpiryClock
 from tests.unit.server.conftest import START_MS
 

@@ -1,7 +1,5 @@
 """Tests request-reply: the push to the requester, the stored message, and the response to the replier."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from random import Random

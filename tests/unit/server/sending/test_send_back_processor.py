@@ -1,7 +1,5 @@
 """Tests the send-back of messages that a consumer could not process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

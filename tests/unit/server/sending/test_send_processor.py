@@ -1,7 +1,5 @@
 """Tests sending: requests as frames, and the stored records."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from typing import Any

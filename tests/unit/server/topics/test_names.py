@@ -1,7 +1,5 @@
 """Invalid or reserved group names are refused in every request that can introduce a group."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.message import topics

@@ -1,7 +1,5 @@
 """Tests which groups' offsets the broker keeps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests registration, without which new clients cannot find a broker."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import zlib

@@ -1,7 +1,5 @@
 """Tests changes to a topic's attributes."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.server.topics.topic_attributes import IllegalAttributes, changed_attributes

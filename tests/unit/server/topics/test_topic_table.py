@@ -1,7 +1,5 @@
 """Tests existing topics and the creation of topics."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

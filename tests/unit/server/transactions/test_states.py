@@ -1,7 +1,5 @@
 """Compares the table of states (rocketmq_broker.transaction.states) with the behavior of TransactionalMessages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests half messages that cannot be read: not written yet, expired, or damaged."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.server.transactions.transaction_bridge import TransactionBridge, message_at

@@ -1,7 +1,5 @@
 """Tests the search for the next record after damage: client data in a body costs at most its length in reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rocketmq_broker.message.record import HEAD_V4, MESSAGE_MAGIC, host_bytes

@@ -1,7 +1,5 @@
 """Consumers of several queues read the same bytes of the commit log in turn. The disk reads them once."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator
 from pathlib import Path

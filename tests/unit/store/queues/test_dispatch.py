@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.message.tags import tags_code

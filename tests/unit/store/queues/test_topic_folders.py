@@ -1,7 +1,5 @@
 """Tests topics whose names are invalid as folders or differ only in case."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A second broker cannot open the same store, whichever of the store's folders it configures."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Tests the plan of a seed for a user's programs, and the plan's text in one line."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

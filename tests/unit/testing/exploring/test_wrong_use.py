@@ -1,7 +1,5 @@
 """A test that cannot be explored is refused with an error that shows how to write it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Processes on a simulated network, in virtual time, without the rest of a simulated world."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import random

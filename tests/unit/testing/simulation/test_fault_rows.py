@@ -1,7 +1,5 @@
 """Faults are drawn from rows of a table: their targets, durations and parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests that the links of a simulated world without faults keep TCP's guarantees."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import errno

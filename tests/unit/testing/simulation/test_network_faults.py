@@ -1,7 +1,5 @@
 """Tests faults on the links of a simulated world, and their effect on each end."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import struct

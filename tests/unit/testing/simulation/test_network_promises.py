@@ -1,7 +1,5 @@
 """Tests that a simulated network keeps TCP's guarantees under any faults, and that equal seeds give equal histories."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from itertools import count

@@ -1,7 +1,5 @@
 """Tests the page of a world: its first sentences, shown and folded rows, and that no text of a world becomes HTML."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """Tests the page that compares a world with the same world without its last fault: differences are marked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from rocketmq_broker.testing.simulation.page import BrokenPromise, ReportedEvent, page_of

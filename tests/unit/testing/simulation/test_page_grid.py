@@ -1,7 +1,5 @@
 """Tests the position of an event in the picture of lanes."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.testing.simulation.page import ReportedEvent, WorldReport, page_of

@@ -1,7 +1,5 @@
 """Tests the parts of a world's page: linked names, times, and the events of a history."""
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.testing.simulation.history import History

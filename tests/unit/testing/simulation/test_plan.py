@@ -1,7 +1,5 @@
 """Tests that a plan's text contains the whole plan, one event per line, and that errors describe the mistake."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """After a power failure, unsynced sectors and names may be lost in any order, but no synced data is lost."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import suppress

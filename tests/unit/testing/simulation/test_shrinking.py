@@ -1,7 +1,5 @@
 """A failing plan is shrunk to a plan that still fails and from which no event can be removed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from zlib import crc32
 

@@ -1,7 +1,5 @@
 """Tests the disk of a simulated machine: the files that its processes see, and its faults."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import random

@@ -1,7 +1,5 @@
 """Tests that planned items are due at the occurrence for which they were added."""
 
-from __future__ import annotations
-
 from rocketmq_broker.testing.simulation.upcoming import Upcoming
 
 

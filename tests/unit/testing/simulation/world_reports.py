@@ -3,8 +3,6 @@
 In the report, a COMMIT is lost, the broker is killed, and a credit is given twice.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from rocketmq_broker.testing.simulation.page import BrokenPromise, ReportedEvent, ReportedKind, WorldReport

@@ -1,7 +1,5 @@
 """A line chart of one value over the last few minutes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 

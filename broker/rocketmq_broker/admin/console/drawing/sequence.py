@@ -1,7 +1,5 @@
 """Lays out the sequence diagram of a transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from typing import Final, NamedTuple

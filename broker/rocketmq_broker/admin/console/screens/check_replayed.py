@@ -1,7 +1,5 @@
 """The screen that shows Apache's transaction check() and this broker's side by side. It sends no request to a broker."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """The screen that lists the connected producers and consumers of each group."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.broker_requests.figures import all_producers, consumer_groups, consumers

@@ -1,7 +1,5 @@
 """Screens that show the groups with dead letters, the dead letters of a group, and a dead letter with its forms."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """The screen that lists discarded transactions, with a form to resume one."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.broker_requests.discarded import DiscardedMessage, newest_discarded

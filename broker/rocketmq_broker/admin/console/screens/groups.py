@@ -1,7 +1,5 @@
 """Screens that show the consumer groups with their lag, and the queues and members of a group."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.broker_requests.figures import consumers

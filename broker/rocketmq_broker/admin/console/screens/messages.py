@@ -1,7 +1,5 @@
 """Finds messages by id or key."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.console.screen import Screen

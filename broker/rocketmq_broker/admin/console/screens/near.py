@@ -1,7 +1,5 @@
 """Finds messages that contain a word or have a similar key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Final, NamedTuple

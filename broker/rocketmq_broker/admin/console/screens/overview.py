@@ -1,7 +1,5 @@
 """The overview screen, which shows problems, charts of the last few minutes, and the state of the brokers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, NamedTuple
 

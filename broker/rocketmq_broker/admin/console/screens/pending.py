@@ -1,7 +1,5 @@
 """The screen of pending transactions. Shows the time to the next check-back, and the producers that can handle it."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.broker_requests.figures import producers

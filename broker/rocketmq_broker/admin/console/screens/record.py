@@ -1,7 +1,5 @@
 """The screen that shows the bytes of a record and marks its fields."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Resets a consumer group, after a dry run that shows which messages will be redelivered or skipped."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Searches transactions, messages and the sources of extensions; shows similar messages if nothing is found."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Forms for sending a message and for creating a topic."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.console.brokers import broker_at

@@ -1,7 +1,5 @@
 """Screens that show the topics, the queues of a topic, and the newest messages of a topic."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.broker_requests.figures import groups_of_topic, topic_stats

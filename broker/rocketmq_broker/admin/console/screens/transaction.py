@@ -1,7 +1,5 @@
 """The screen of a transaction. It shows the timeline as a table and a sequence diagram, and the form for a manual decision."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Switches the language by `?lang=zh` on any page, and stores the choice in a cookie."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from starlette.datastructures import URL

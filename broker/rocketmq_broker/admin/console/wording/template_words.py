@@ -5,8 +5,6 @@ expression within the run and `<1>` for an inline tag. Expressions and tags shar
 runs, too. The content of `<pre>` is not translated.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias

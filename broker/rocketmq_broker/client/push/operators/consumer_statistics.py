@@ -1,7 +1,5 @@
 """The consumption rates of a consumer for each topic (RocketMQ's ConsumerStatsManager)."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

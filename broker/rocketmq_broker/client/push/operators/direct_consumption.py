@@ -3,8 +3,6 @@
 The consumer's offsets do not change, and a failed message is not returned to the broker.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Handles operators' requests to a push consumer, such as `mqadmin consumerStatus` (RocketMQ's ClientRemotingProcessor)."""
 
-from __future__ import annotations
-
 import logging
 
 from rocketmq_broker.client.instance.instance import RequestHandlers

@@ -1,7 +1,5 @@
 """Reports a push consumer's state to operators (RocketMQ's DefaultMQPushConsumerImpl.consumerRunningInfo)."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import traceback

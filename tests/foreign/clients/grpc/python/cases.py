@@ -4,8 +4,6 @@
 case begins with the prefix.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -1,7 +1,5 @@
 """Tests the requests of operators to a push consumer, as frames from its broker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Tests the dump of each thread's stack, in the format of RocketMQ's tools."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest
