@@ -1,6 +1,7 @@
 """Selects messages for a pop from the topic's queues and the retry topic (RocketMQ's PopMessageProcessor)."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.message import topics
@@ -42,39 +43,25 @@ _MAX_QUEUES: Final = 1_000
 """The maximum number of queues that one pop reads, beginning with a random queue."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NextMessages:
     """Selects a group's next messages, and hides them. Not thread-safe: use it on the event loop's thread."""
 
-    def __init__(
-        self,
-        *,
-        store: MessageStore,
-        check_points: CheckPoints,
-        reviver: Reviver,
-        rules: ReadingRules,
-        young_queues: YoungQueues,
-        group_commit: GroupCommit,
-        statistics: BrokerStatistics,
-        max_bytes: int,
-        clock: BrokerClock,
-        random: Chance,
-    ) -> None:
-        self._store = store
-        self._check_points = check_points
-        self._hidden = check_points.hidden
-        self._reviver = reviver
-        self._rules = rules
-        self._young_queues = young_queues
-        self._group_commit = group_commit
-        self._statistics = statistics
-        self._max_bytes = max_bytes
-        self._clock = clock
-        self._random = random
+    store: MessageStore
+    check_points: CheckPoints
+    reviver: Reviver
+    rules: ReadingRules
+    young_queues: YoungQueues
+    group_commit: GroupCommit
+    statistics: BrokerStatistics
+    max_bytes: int
+    clock: BrokerClock
+    random: Chance
 
     def take(self, request: PopRequest) -> Popped:
         """Takes messages for a pop, or checks whether messages are available. Raises RequestRefused, StoreUnwritable."""
         queues = self._queues(request)
-        popped = Popped(self._clock(), request.invisible_ms, room=request.max_messages, bytes_left=self._max_bytes)
+        popped = Popped(self.clock(), request.invisible_ms, room=request.max_messages, bytes_left=self.max_bytes)
         for topic, queue_id, is_retry in self._order(request, queues):
             queue = GroupQueue(request.group, topic, queue_id)
             if popped.filtering_ns > _MAX_FILTERING_NS:
@@ -82,8 +69,8 @@ class NextMessages:
                 break
             if not popped.room or popped.bytes_left <= 0:
                 break
-            locked = self._check_points.ordered(queue) if request.is_ordered else {}
-            refusal = None if locked else self._hidden.refusal(queue)
+            locked = self.check_points.ordered(queue) if request.is_ordered else {}
+            refusal = None if locked else self.check_points.hidden.refusal(queue)
             if refusal is not None:
                 if self._has_next(request, queue, locked):
                     popped.refusal = refusal
@@ -97,16 +84,16 @@ class NextMessages:
 
     def _order(self, request: PopRequest, queues: int) -> Iterator[tuple[str, int, bool]]:
         """Yields the topic and id of each queue, and True for the retry topic, in the order in which the pop reads the queues."""
-        chance = self._random.randrange(100)
+        chance = self.random.randrange(100)
         retry_topic = topics.pop_retry_topic(request.group, request.topic)
-        has_retries = not request.is_ordered and self._store.max_offset(retry_topic.encode(), 0) > 0
+        has_retries = not request.is_ordered and self.store.max_offset(retry_topic.encode(), 0) > 0
         has_retries = has_retries and retry_topic != request.topic
         if has_retries and chance < RETRIES_FIRST_PERCENT:
             yield retry_topic, 0, True
         if request.queue_id >= 0:
             yield request.topic, request.queue_id, False
         else:
-            first = self._random.randrange(queues)
+            first = self.random.randrange(queues)
             for number in range(min(queues, _MAX_QUEUES)):
                 yield request.topic, (first + number) % queues, False
         if has_retries and chance >= RETRIES_FIRST_PERCENT:
@@ -115,16 +102,18 @@ class NextMessages:
     def _has_next(self, request: PopRequest, queue: GroupQueue, locked: Mapping[int, Hidden]) -> bool:
         """Returns True if a pop would find a message. If the group is new, all messages in the queue count, as in RocketMQ."""
         if locked and not _is_same_attempt(request, locked):
-            return all(hidden.visible_ms <= self._clock() for hidden in locked.values())
-        topic, known = queue.topic.encode(), self._check_points.position(queue)
-        first = self._store.min_offset(topic, queue.queue_id) if known is None else known
-        return bool(locked) or self._store.max_offset(topic, queue.queue_id) > first
+            return all(hidden.visible_ms <= self.clock() for hidden in locked.values())
+        topic, known = queue.topic.encode(), self.check_points.position(queue)
+        first = self.store.min_offset(topic, queue.queue_id) if known is None else known
+        return bool(locked) or self.store.max_offset(topic, queue.queue_id) > first
 
     def _take_from(self, request: PopRequest, queue: GroupQueue, popped: Popped, *, is_retry: bool) -> None:
         start_offset, found = self._read(request, queue, popped, is_retry=is_retry)
         if found.next_begin_offset <= start_offset:
             return
-        hidden = self._hidden.of(queue)  # skip these, because a group whose offset was reset backwards must not get them twice
+        hidden = self.check_points.hidden.of(
+            queue
+        )  # skip these, because a group whose offset was reset backwards must not get them twice
         records = [record for record in found.records if queue_offset_of(record) not in hidden]
         self._hide(request, queue, records, popped, start_offset, found.next_begin_offset, is_retry=is_retry)
 
@@ -134,9 +123,9 @@ class NextMessages:
             return
         if locked:
             entry = next(iter(locked.values())).check_point.entry
-            read = {offset: self._reviver.read(queue, offset) for offset in list(locked)[: popped.room]}
+            read = {offset: self.reviver.read(queue, offset) for offset in list(locked)[: popped.room]}
             if lost := [offset for offset, record in read.items() if record is None]:
-                popped.end_position = self._check_points.settle(queue, lost)
+                popped.end_position = self.check_points.settle(queue, lost)
             records = [record for record in read.values() if record is not None]
             attempt = entry.attempt + (not is_same_attempt)
             self._hide(request, queue, records, popped, entry.start_offset, entry.next_offset, attempt=attempt)
@@ -160,8 +149,8 @@ class NextMessages:
     ) -> None:
         offsets = [queue_offset_of(record) for record in records]
         entry = PopEntry(*queue, start_offset, next_offset, offsets, popped.pop_time_ms, popped.invisible_ms, attempt)
-        popped.end_position = self._check_points.hide(entry, request.attempt_id)
-        self._group_commit.appended()
+        popped.end_position = self.check_points.hide(entry, request.attempt_id)
+        self.group_commit.appended()
         if records:
             popped.queues.append(PoppedQueue(queue.topic, queue.queue_id, is_retry, start_offset, records, attempt))
             popped.room -= len(records)
@@ -170,21 +159,21 @@ class NextMessages:
 
     def _count(self, queue: GroupQueue, records: list[bytes]) -> None:
         messages, size = len(records), sum(map(len, records))
-        count(self._statistics.traffic.pulled, (queue.topic.encode(), queue.group), messages, size)
-        self._statistics.flows.got(queue.topic.encode(), queue.group, messages, size)
-        self._statistics.messages_got += messages
+        count(self.statistics.traffic.pulled, (queue.topic.encode(), queue.group), messages, size)
+        self.statistics.flows.got(queue.topic.encode(), queue.group, messages, size)
+        self.statistics.messages_got += messages
 
     def _position(self, request: PopRequest, queue: GroupQueue, *, is_retry: bool) -> int:
         """Returns the queue offset of the group's next message. Stores the initial offset of a new group."""
-        known = self._check_points.position(queue)
+        known = self.check_points.position(queue)
         if known is not None:
             return known
         topic = queue.topic.encode()
-        if is_retry or not request.begins_at_end or self._young_queues.has(topic, queue.queue_id):
-            return self._store.min_offset(topic, queue.queue_id)
-        end = self._store.max_offset(topic, queue.queue_id)
-        self._check_points.hide(PopEntry(*queue, end, end, [], self._clock(), 0))
-        self._group_commit.appended()
+        if is_retry or not request.begins_at_end or self.young_queues.has(topic, queue.queue_id):
+            return self.store.min_offset(topic, queue.queue_id)
+        end = self.store.max_offset(topic, queue.queue_id)
+        self.check_points.hide(PopEntry(*queue, end, end, [], self.clock(), 0))
+        self.group_commit.appended()
         return end
 
     def _read(
@@ -194,7 +183,7 @@ class NextMessages:
         tags_codes, sql = request.message_filter
         start_offset = self._position(request, queue, is_retry=is_retry)
         while True:
-            found = self._store.pull(
+            found = self.store.pull(
                 queue.topic.encode(), queue.queue_id, start_offset, popped.room, popped.bytes_left, tags_codes, sql
             )
             popped.filtering_ns += found.cost_ns
@@ -203,12 +192,12 @@ class NextMessages:
                 popped.is_unfinished |= not found.records and start_offset < found.next_begin_offset < found.max_offset
                 return start_offset, found
             start_offset = found.next_begin_offset
-            self._check_points.set_position(queue, start_offset)
+            self.check_points.set_position(queue, start_offset)
 
     def _queues(self, request: PopRequest) -> int:
         """Returns the number of the topic's queues. Raises RequestRefused if the group may not pop, or the request is invalid."""
         refuse_offsets(request.group, request.topic)
-        queues = self._rules.refuse_forbidden(request.group, request.topic, max(request.queue_id, 0), verb="popping")
+        queues = self.rules.refuse_forbidden(request.group, request.topic, max(request.queue_id, 0), verb="popping")
         if not 1 <= request.max_messages <= MAX_MESSAGES:
             remark = f"a pop must request 1 to {MAX_MESSAGES} messages, not {request.max_messages}"
             raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
@@ -217,7 +206,7 @@ class NextMessages:
             remark = f"attempt id too long: {len(request.attempt_id or '')} characters, limit {MAX_ATTEMPT_ID_LENGTH}"
             raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
         retry_topic = topics.pop_retry_topic(request.group, request.topic)
-        if self._rules.has_group(retry_topic.removeprefix(topics.RETRY_PREFIX)) and not request.topic.startswith(
+        if self.rules.has_group(retry_topic.removeprefix(topics.RETRY_PREFIX)) and not request.topic.startswith(
             topics.RETRY_PREFIX
         ):
             remark = f"the retry topic {retry_topic} belongs to another group; use another group name"

@@ -7,7 +7,7 @@ A request message has the property REPLY_TO_CLIENT, the client id of the waiting
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from rocketmq_broker.message import properties as props
@@ -76,6 +76,7 @@ class _Place:
     durable: asyncio.Future[None] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyProcessor:
     """Pushes each reply to its requester, and stores it at the same time. Responds when both operations have ended.
 
@@ -83,34 +84,18 @@ class ReplyProcessor:
     SYSTEM_ERROR.
     """
 
-    def __init__(
-        self,
-        *,
-        identity: BrokerIdentity,
-        store: MessageStore,
-        group_commit: GroupCommit,
-        destination: SendDestination,
-        producers: ProducerGroups,
-        region_id: str,
-        is_trace_on: bool,
-        is_storing: bool,
-        statistics: BrokerStatistics,
-        tasks: Tasks,
-        clock: Callable[[], int],
-    ) -> None:
-        self._address = identity.address
-        self._store_host = identity.store_host
-        self._store = store
-        self._group_commit = group_commit
-        self._destination = destination
-        self._producers = producers
-        self._region_id = region_id
-        self._is_trace_on = is_trace_on
-        self._is_storing = is_storing
-        self._statistics = statistics
-        self._tasks = tasks
-        self._clock = clock
-        self._in_progress = RequestsInProgress()
+    identity: BrokerIdentity
+    store: MessageStore
+    group_commit: GroupCommit
+    destination: SendDestination
+    producers: ProducerGroups
+    region_id: str
+    is_trace_on: bool
+    is_storing: bool
+    statistics: BrokerStatistics
+    tasks: Tasks
+    clock: Callable[[], int]
+    _in_progress: RequestsInProgress = field(default_factory=RequestsInProgress, init=False)
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -126,7 +111,7 @@ class ReplyProcessor:
         self._handle(connection, command, command.decode_header(SendMessageRequestHeaderV2))
 
     def _handle(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:
-        topic, queue_id, _ = self._destination.of(header)
+        topic, queue_id, _ = self.destination.of(header)
         sys_flag = stored_sys_flag(header.sys_flag, is_transactional=True)  # a reply never begins a transaction
         if self._in_progress.is_full_for(connection, MAX_IN_PROGRESS):
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
@@ -136,13 +121,13 @@ class ReplyProcessor:
         place = self._append(connection, header, Place(topic, queue_id, encoded), sys_flag, command.body)
         reply_to = None if command.is_oneway else ReplyTo(command.opaque, command.serialize_type)
         self._in_progress.begin(connection)
-        self._tasks.start("await the results of a reply", self._answer(connection, reply_to, push, place))
+        self.tasks.start("await the results of a reply", self._answer(connection, reply_to, push, place))
 
     def _push(self, connection: Connection, header: SendHeader, sys_flag: int, encoded: bytes, body: bytes) -> _Push:
         client_id = props.find(encoded, props.REPLY_TO_CLIENT)
         if client_id is None:
             return _Push(f"reply message properties[{props.REPLY_TO_CLIENT}] is null")
-        requester = self._producers.connection_of(client_id)
+        requester = self.producers.connection_of(client_id)
         if requester is None:
             return _Push(f"push reply message fail, channel of <{client_id}> not found.")
         remark = f"push reply message to {client_id} fail."
@@ -158,7 +143,7 @@ class ReplyProcessor:
     def _pushed_header(
         self, connection: Connection, header: SendHeader, sys_flag: int, encoded: bytes
     ) -> ReplyMessageRequestHeader:
-        now_ms = self._clock()
+        now_ms = self.clock()
         return ReplyMessageRequestHeader(
             producer_group=header.producer_group,
             topic=header.topic,
@@ -172,13 +157,13 @@ class ReplyProcessor:
             reconsume_times=header.reconsume_times,
             unit_mode=header.unit_mode,
             born_host=connection.peer,
-            store_host=self._address,
+            store_host=self.identity.address,
             store_timestamp=now_ms,
         )
 
     def _append(self, connection: Connection, header: SendHeader, place: Place, sys_flag: int, body: bytes) -> _Place:
         not_stored = _Place(NOT_STORED_ID, place.queue_id, 0)
-        if not self._is_storing:
+        if not self.is_storing:
             return not_stored
         try:
             # Keep sysFlag, which marks compressed bodies. Apache's broker stores 0, and readers cannot decompress the body.
@@ -186,14 +171,14 @@ class ReplyProcessor:
                 place.topic, place.queue_id, body, place.properties, header.flag, sys_flag, header.born_timestamp,
                 connection.born_host, header.reconsume_times,
             )  # fmt: skip
-            appended = self._store.append(message, self._clock())
+            appended = self.store.append(message, self.clock())
         except (IllegalMessage, StoreUnwritable) as error:
             logger.warning("reply from %s not stored: %s", connection.peer, error)
             return not_stored
-        count(self._statistics.traffic.normal, place.topic, 1, appended.end_position - appended.commit_log_offset)
-        self._statistics.messages_put += 1
-        message_id = offset_message_id(self._store_host, appended.commit_log_offset)
-        return _Place(message_id, place.queue_id, appended.queue_offset, self._group_commit.wait(appended.end_position))
+        count(self.statistics.traffic.normal, place.topic, 1, appended.end_position - appended.commit_log_offset)
+        self.statistics.messages_put += 1
+        message_id = offset_message_id(self.identity.store_host, appended.commit_log_offset)
+        return _Place(message_id, place.queue_id, appended.queue_offset, self.group_commit.wait(appended.end_position))
 
     async def _answer(self, connection: Connection, reply_to: ReplyTo | None, push: _Push, place: _Place) -> None:
         try:
@@ -207,8 +192,8 @@ class ReplyProcessor:
             msg_id=stored.message_id,
             queue_id=stored.queue_id,
             queue_offset=stored.queue_offset,
-            region_id=self._region_id,
-            is_trace_on=self._is_trace_on,
+            region_id=self.region_id,
+            is_trace_on=self.is_trace_on,
         )
         code, remark = (ResponseCode.SUCCESS, None) if is_pushed else (ResponseCode.SYSTEM_ERROR, push.remark)
         connection.send(encode_response(reply_to, code, header, remark=remark))
