@@ -36,6 +36,7 @@ from rocketmq_broker.admin.options import (
     duration,
     now_ms,
     target_of,
+    with_session,
 )
 from rocketmq_broker.admin.output import tables
 from rocketmq_broker.admin.output.printing import echo, print_error, print_json, print_listing
@@ -72,60 +73,50 @@ def choose(context: typer.Context, namesrv_addr: NameServers = None, broker_addr
 
 
 @app.command()
-def pending(
-    context: typer.Context,
+@with_session
+async def pending(
+    session: Session,
     topic: Topic = None,
     group: Group = None,
     older_than: OlderThan = "0",  # type: ignore[assignment]
     limit: Limit = 100,
     after: Annotated[int, typer.Option(min=-1, help="Continue after this half offset, the last one of the previous page.")] = -1,
     as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
 ) -> None:
     """List pending transactions, oldest first."""
     header = ListPendingTransactionsRequestHeader(topic, group, older_than, after, limit)
-
-    async def work(session: Session) -> None:
-        answers = await session.ask_each(lambda broker: broker.list_pending(header))
-        rows = [(broker.address, info) for broker, found in answers for info in found.transactions]
-        if as_json:
-            print_json(rows)
-            return
-        if rows:
-            tables.print_pending(rows)
-        total = sum(found.total for _, found in answers)
-        echo(f"{len(rows)} of {total} pending transactions" if total else "no pending transactions")
-        for broker, found in answers:
-            if found.next_after is not None:
-                echo(f"next page: pending --broker-addr {broker.address} --after {found.next_after}")
-
-    run(target_of(context, namesrv_addr, broker_addr), work)
+    answers = await session.ask_each(lambda broker: broker.list_pending(header))
+    rows = [(broker.address, info) for broker, found in answers for info in found.transactions]
+    if as_json:
+        print_json(rows)
+        return
+    if rows:
+        tables.print_pending(rows)
+    total = sum(found.total for _, found in answers)
+    echo(f"{len(rows)} of {total} pending transactions" if total else "no pending transactions")
+    for broker, found in answers:
+        if found.next_after is not None:
+            echo(f"next page: pending --broker-addr {broker.address} --after {found.next_after}")
 
 
 @app.command()
-def show(
-    context: typer.Context,
+@with_session
+async def show(
+    session: Session,
     transaction: Annotated[str, typer.Argument(help="Transaction id, key of the message, or half offset.")],
     as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
 ) -> None:
     """Show a transaction, pending or decided."""
     half_offset = decisions.half_offset_of(transaction)
     header = ShowTransactionRequestHeader(transaction, transaction, half_offset)
-
-    async def work(session: Session) -> None:
-        answers = await session.ask_each(lambda broker: broker.show(header))
-        rows = [(broker.address, info) for broker, found in answers for info in found.transactions]
-        if as_json:
-            print_json(rows)
-        elif rows:
-            tables.print_transactions(rows)
-        if not rows:
-            raise Refused(f"transaction not found: {transaction}")
-
-    run(target_of(context, namesrv_addr, broker_addr), work)
+    answers = await session.ask_each(lambda broker: broker.show(header))
+    rows = [(broker.address, info) for broker, found in answers for info in found.transactions]
+    if as_json:
+        print_json(rows)
+    elif rows:
+        tables.print_transactions(rows)
+    if not rows:
+        raise Refused(f"transaction not found: {transaction}")
 
 
 @app.command()
@@ -159,8 +150,9 @@ def decide(
 
 
 @app.command()
-def decided(
-    context: typer.Context,
+@with_session
+async def decided(
+    session: Session,
     limit: Annotated[
         int, typer.Option("-l", "--limit", min=1, max=64, help="The maximum number of lines from each broker.")
     ] = 50,
@@ -168,33 +160,24 @@ def decided(
         int, typer.Option(parser=duration, metavar="DURATION", help="Only decisions older than this, such as 2d.")
     ] = "0",  # type: ignore[assignment]
     as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
 ) -> None:
     """List transactions decided by hand, with their reasons, latest first."""
     before_ms = now_ms() - before if before else FOREVER_MS
     header = ListDecidedTransactionsRequestHeader(before_ms, limit)
-
-    async def work(session: Session) -> None:
-        answers = await session.ask_each(lambda broker: broker.list_decided(header))
-        rows: list[tuple[str, TransactionInfo]] = [
-            (broker.address, info) for broker, found in answers for info in found.transactions
-        ]
-        print_listing(rows, tables.print_decided, as_json=as_json, nothing="no transactions decided by hand")
-
-    run(target_of(context, namesrv_addr, broker_addr), work)
+    answers = await session.ask_each(lambda broker: broker.list_decided(header))
+    rows: list[tuple[str, TransactionInfo]] = [(broker.address, info) for broker, found in answers for info in found.transactions]
+    print_listing(rows, tables.print_decided, as_json=as_json, nothing="no transactions decided by hand")
 
 
 @app.command()
-def discarded(
-    context: typer.Context,
+@with_session
+async def discarded(
+    session: Session,
     topic: Topic = None,
     group: Group = None,
     older_than: OlderThan = "0",  # type: ignore[assignment]
     limit: Limit = 50,
     as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
 ) -> None:
     """List messages discarded after too many check-backs (TRANS_CHECK_MAX_TIME_TOPIC), latest first."""
     started_ms = now_ms()
@@ -206,33 +189,25 @@ def discarded(
             and (not older_than or message.discarded_ms <= started_ms - older_than)
         )
 
-    async def work(session: Session) -> None:
-        answers = await session.ask_each(lambda broker: newest_discarded(broker, limit, is_wanted))
-        rows = [(broker.address, message) for broker, found in answers for message in found]
-        table = partial(tables.print_discarded, now_ms=started_ms)
-        print_listing(rows, table, as_json=as_json, nothing="no discarded messages")
-
-    run(target_of(context, namesrv_addr, broker_addr), work)
+    answers = await session.ask_each(lambda broker: newest_discarded(broker, limit, is_wanted))
+    rows = [(broker.address, message) for broker, found in answers for message in found]
+    table = partial(tables.print_discarded, now_ms=started_ms)
+    print_listing(rows, table, as_json=as_json, nothing="no discarded messages")
 
 
 @app.command()
-def resume(
-    context: typer.Context,
+@with_session
+async def resume(
+    session: Session,
     message: Annotated[str, typer.Argument(help="Message id as `discarded` prints it, or transaction id.")],
     as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
 ) -> None:
     """Resume the check-backs of a discarded message (RESUME_CHECK_HALF_MESSAGE). Works with Apache's brokers."""
-
-    async def work(session: Session) -> None:
-        broker, resumed = await decisions.resume(session, message)
-        if as_json:
-            print_json([(broker.address, resumed)])
-        else:
-            echo(f"resumed: {resumed.message_id} is pending again at broker {broker.address}, its count of check-backs is 0")
-
-    run(target_of(context, namesrv_addr, broker_addr), work)
+    broker, resumed = await decisions.resume(session, message)
+    if as_json:
+        print_json([(broker.address, resumed)])
+    else:
+        echo(f"resumed: {resumed.message_id} is pending again at broker {broker.address}, its count of check-backs is 0")
 
 
 def main() -> None:

@@ -1,10 +1,13 @@
 """Options shared by several commands."""
 
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from inspect import Signature, signature
+from typing import Annotated, Any
 
 import typer
 
 from rocketmq_broker.admin.output.durations import parse_duration_ms
+from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Target
 from rocketmq_broker.world import current_world
 
@@ -43,6 +46,26 @@ def target_of(context: typer.Context, namesrv_addr: str | None, broker_addr: str
         raise typer.BadParameter("give name servers or one broker, not both", param_hint="--namesrv-addr, --broker-addr")
     chosen: Target = context.obj
     return chosen.overridden(namesrv_addr, broker_addr)
+
+
+def with_session(work: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Makes a command of a coroutine function, whose first parameter is the session with the brokers.
+
+    The command has the function's other parameters, and the options that choose the brokers.
+    """
+
+    def command(
+        context: typer.Context, *, namesrv_addr: NameServers = None, broker_addr: BrokerAddr = None, **given: Any
+    ) -> None:
+        run(target_of(context, namesrv_addr, broker_addr), lambda session: work(session, **given))
+
+    _, *of_work = signature(work, eval_str=True).parameters.values()
+    of_context, *of_brokers, _ = signature(command, eval_str=True).parameters.values()
+    parameters = [of_context, *of_work, *of_brokers]
+    command.__name__, command.__doc__ = work.__name__, work.__doc__
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # typer reads it
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
 
 
 def now_ms() -> int:

@@ -16,7 +16,7 @@ from rocketmq_broker.admin.dead_letters.treating import dismiss as dismiss_lette
 from rocketmq_broker.admin.dead_letters.treating import refuse_if_treated, single_match
 from rocketmq_broker.admin.dead_letters.treating import retry as retry_letter
 from rocketmq_broker.admin.errors import AdminError
-from rocketmq_broker.admin.options import AsJson, BrokerAddr, Limit, NameServers, OlderThan, now_ms, target_of
+from rocketmq_broker.admin.options import AsJson, BrokerAddr, Limit, NameServers, OlderThan, now_ms, target_of, with_session
 from rocketmq_broker.admin.output.printing import echo, print_json, print_listing
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session
@@ -31,58 +31,48 @@ app = typer.Typer(help="List, retry and dismiss the dead letters of consumer gro
 
 
 @app.command("list")
-def list_letters(
-    context: typer.Context,
+@with_session
+async def list_letters(
+    session: Session,
     group: Annotated[str | None, typer.Argument(metavar="[GROUP]", help="A consumer group; default: list the groups.")] = None,
     treated: Annotated[bool, typer.Option("--treated", help="Include retried and dismissed dead letters.")] = False,
     oldest_first: Annotated[bool, typer.Option("--oldest-first", help="Start with the oldest instead of the latest.")] = False,
     older_than: OlderThan = "0",  # type: ignore[assignment]
     limit: Limit = 50,
     as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
 ) -> None:
     """List the consumer groups with dead letters, or the dead letters of one group. Works with Apache's brokers."""
     started_ms = now_ms()
-
-    async def groups(session: Session) -> None:
-        answers = await session.ask_each(groups_with_dead_letters)
-        rows = [(broker.address, one) for broker, found in answers for one in found]
-        print_listing(rows, partial(print_groups, now_ms=started_ms), as_json=as_json, nothing="no dead letters")
+    if group is None:
+        answers_of_groups = await session.ask_each(groups_with_dead_letters)
+        groups = [(broker.address, one) for broker, found in answers_of_groups for one in found]
+        print_listing(groups, partial(print_groups, now_ms=started_ms), as_json=as_json, nothing="no dead letters")
+        return
 
     def is_wanted(letter: DeadLetter) -> bool:
         return (treated or letter.treatment is None) and letter.parked_ms <= started_ms - older_than
 
-    async def letters(session: Session) -> None:
-        assert group is not None
-        answers = await session.ask_each(lambda broker: _wanted(broker, group, is_wanted, limit, newest_first=not oldest_first))
-        rows = [(broker.address, found.letter) for broker, ones in answers for found in ones]
-        nothing = f"no dead letters of {group}" if treated else f"no untreated dead letters of {group}"
-        print_listing(rows, partial(print_letters, now_ms=started_ms), as_json=as_json, nothing=nothing)
-
-    run(target_of(context, namesrv_addr, broker_addr), groups if group is None else letters)
+    answers = await session.ask_each(lambda broker: _wanted(broker, group, is_wanted, limit, newest_first=not oldest_first))
+    rows = [(broker.address, found.letter) for broker, ones in answers for found in ones]
+    nothing = f"no dead letters of {group}" if treated else f"no untreated dead letters of {group}"
+    print_listing(rows, partial(print_letters, now_ms=started_ms), as_json=as_json, nothing=nothing)
 
 
 @app.command()
-def show(
-    context: typer.Context,
+@with_session
+async def show(
+    session: Session,
     message: Annotated[str, typer.Argument(help="Message id, offset message id or key, as `list` prints them.")],
     group: ConsumerGroup = None,
     as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
 ) -> None:
     """Show the properties, body and treatments of a dead letter. Works with Apache's brokers."""
-
-    async def work(session: Session) -> None:
-        found = await find_dead_letters(session, message, group)
-        rows = [(one.requests.address, await content_of(one)) for one in found]
-        if as_json:
-            print_json(rows)
-        else:
-            print_contents(rows)
-
-    run(target_of(context, namesrv_addr, broker_addr), work)
+    found = await find_dead_letters(session, message, group)
+    rows = [(one.requests.address, await content_of(one)) for one in found]
+    if as_json:
+        print_json(rows)
+    else:
+        print_contents(rows)
 
 
 @app.command()

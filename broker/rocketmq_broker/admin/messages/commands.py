@@ -11,7 +11,7 @@ from rocketmq_broker.admin.messages.following import follow
 from rocketmq_broker.admin.messages.printing import print_line, print_messages
 from rocketmq_broker.admin.messages.sending import new_message
 from rocketmq_broker.admin.messages.sending import send as send_message
-from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
+from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of, with_session
 from rocketmq_broker.admin.output.printing import echo, print_json
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session
@@ -36,24 +36,14 @@ NamesrvOnly = Annotated[
 ]
 
 
-def message(
-    context: typer.Context,
-    word: Word,
-    topic: InTopic = None,
-    as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
-) -> None:
+@with_session
+async def message(session: Session, word: Word, topic: InTopic = None, as_json: AsJson = False) -> None:
     """Show a message: its position, properties and body, and the groups that have consumed it."""
-
-    async def work(session: Session) -> None:
-        rows = await find_messages(session, word, topic)
-        if as_json:
-            print_json(rows)
-        else:
-            print_messages(rows)
-
-    run(target_of(context, namesrv_addr, broker_addr), work)
+    rows = await find_messages(session, word, topic)
+    if as_json:
+        print_json(rows)
+    else:
+        print_messages(rows)
 
 
 def tail(

@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 
 from rocketmq_broker.admin.errors import Refused
-from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
+from rocketmq_broker.admin.options import AsJson, with_session
 from rocketmq_broker.admin.output.printing import echo, print_listing, print_table
 from rocketmq_broker.admin.output.times import time_text
 from rocketmq_broker.admin.progress.groups import SAME_SUBSCRIPTIONS, GroupFigures, QueueLag, groups_of, progress_of
 from rocketmq_broker.admin.progress.topics import TopicFigures, topics_of
-from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session
 
 EveryTopic = Annotated[bool, typer.Option("--all", help="Include system topics, retry topics and dead-letter topics.")]
@@ -19,47 +18,31 @@ EveryGroup = Annotated[bool, typer.Option("--all", help="Include system groups a
 OneGroup = Annotated[str | None, typer.Option("-g", "--group", help="Show each queue of one consumer group.")]
 
 
-def topics(
-    context: typer.Context,
-    every_one: EveryTopic = False,
-    as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
-) -> None:
+@with_session
+async def topics(session: Session, every_one: EveryTopic = False, as_json: AsJson = False) -> None:
     """List topics with their numbers of queues and messages."""
-
-    async def work(session: Session) -> None:
-        answers = await session.ask_each(lambda broker: topics_of(broker, every_one=every_one))
-        rows = [(broker.address, one) for broker, found in answers for one in found]
-        print_listing(rows, print_topics, as_json=as_json, nothing="no topics")
-
-    run(target_of(context, namesrv_addr, broker_addr), work)
+    answers = await session.ask_each(lambda broker: topics_of(broker, every_one=every_one))
+    rows = [(broker.address, one) for broker, found in answers for one in found]
+    print_listing(rows, print_topics, as_json=as_json, nothing="no topics")
 
 
-def groups(
-    context: typer.Context,
-    group: OneGroup = None,
-    every_one: EveryGroup = False,
-    as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
-) -> None:
+@with_session
+async def groups(session: Session, group: OneGroup = None, every_one: EveryGroup = False, as_json: AsJson = False) -> None:
     """List consumer groups with their lag (messages not delivered yet) and messages in hand (popped, not acknowledged)."""
+    if group is not None:
+        await _print_group(session, group, as_json=as_json)
+        return
+    answers = await session.ask_each(lambda broker: groups_of(broker, every_one=every_one))
+    rows = [(broker.address, one) for broker, found in answers for one in found]
+    print_listing(rows, print_groups, as_json=as_json, nothing="no consumer groups")
 
-    async def all_groups(session: Session) -> None:
-        answers = await session.ask_each(lambda broker: groups_of(broker, every_one=every_one))
-        rows = [(broker.address, one) for broker, found in answers for one in found]
-        print_listing(rows, print_groups, as_json=as_json, nothing="no consumer groups")
 
-    async def one_group(session: Session) -> None:
-        assert group is not None
-        answers = await session.ask_each(lambda broker: progress_of(broker, group))
-        rows = [(broker.address, one) for broker, found in answers for one in found]
-        if not rows:
-            raise Refused(f"the consumer group {group} has no offsets: it does not exist or has not consumed any message yet")
-        print_listing(rows, print_progress, as_json=as_json, nothing="")
-
-    run(target_of(context, namesrv_addr, broker_addr), all_groups if group is None else one_group)
+async def _print_group(session: Session, group: str, *, as_json: bool) -> None:
+    answers = await session.ask_each(lambda broker: progress_of(broker, group))
+    rows = [(broker.address, one) for broker, found in answers for one in found]
+    if not rows:
+        raise Refused(f"the consumer group {group} has no offsets: it does not exist or has not consumed any message yet")
+    print_listing(rows, print_progress, as_json=as_json, nothing="")
 
 
 def print_topics(rows: Sequence[tuple[str, TopicFigures]]) -> None:

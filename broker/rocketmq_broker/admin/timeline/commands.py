@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 
 from rocketmq_broker.admin.errors import Refused
-from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
+from rocketmq_broker.admin.options import AsJson, with_session
 from rocketmq_broker.admin.output.printing import echo, print_json, print_table
 from rocketmq_broker.admin.output.times import time_text
-from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.admin.timeline.building import build_timeline
 from rocketmq_broker.admin.timeline.event import Timeline
@@ -17,27 +16,18 @@ from rocketmq_broker.admin.timeline.evidence import gather
 Word = Annotated[str, typer.Argument(metavar="KEY", help="Transaction id, key of the message, or half offset.")]
 
 
-def timeline(
-    context: typer.Context,
-    word: Word,
-    as_json: AsJson = False,
-    namesrv_addr: NameServers = None,
-    broker_addr: BrokerAddr = None,
-) -> None:
+@with_session
+async def timeline(session: Session, word: Word, as_json: AsJson = False) -> None:
     """Show the history of a transaction: half message, check-backs, decision, deliveries and missing records."""
-
-    async def work(session: Session) -> None:
-        answers = await session.ask_each(lambda broker: gather(broker, word))
-        rows = [(broker.address, build_timeline(evidence)) for broker, found in answers for evidence in found]
-        if not rows:
-            raise Refused(f"transaction not found: {word}; run rocketmq-admin message {word} to find any message")
-        if as_json:
-            print_json(rows)
-            return
-        for address, one in rows:
-            _print(address, one)
-
-    run(target_of(context, namesrv_addr, broker_addr), work)
+    answers = await session.ask_each(lambda broker: gather(broker, word))
+    rows = [(broker.address, build_timeline(evidence)) for broker, found in answers for evidence in found]
+    if not rows:
+        raise Refused(f"transaction not found: {word}; run rocketmq-admin message {word} to find any message")
+    if as_json:
+        print_json(rows)
+        return
+    for address, one in rows:
+        _print(address, one)
 
 
 def _print(address: str, timeline: Timeline) -> None:
