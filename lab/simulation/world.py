@@ -1,9 +1,8 @@
-"""Runs one plan: simulates the shop with customers and faults, and returns the violations of the shop's guarantees."""
+"""The explored test of the shop: simulates it with customers and faults, and asserts its guarantees."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -24,16 +23,21 @@ from lab.simulation.judges.refused_orders import innocent_but_refused
 from lab.simulation.judges.safety import SafetyJudge
 from lab.simulation.judges.shadow import AnswerKind
 from lab.simulation.judges.violation import Promise, Violation
+from lab.simulation.plans import plan_of
+from lab.simulation.plans.fault_table import FAULTS
 from lab.simulation.plans.fitting import shape_for
-from lab.simulation.search.worlds import FoundBroken, WorldEnd
 from lab.simulation.services.settings import ShopSettings
 from lab.simulation.services.shop import SimulatedShop
 from lab.simulation.services.shop_faults import ShopFaults
-from lab.simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE
+from lab.simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE, SIMPLEST
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
-from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
-from rocketmq_broker.testing.simulation.plan import Plan
+from rocketmq_broker.testing.exploring import ExploredWorld, PromisesBroken, explore
+from rocketmq_broker.testing.exploring.explore import worlds_of
+from rocketmq_broker.testing.exploring.run import WorldRun
+from rocketmq_broker.testing.exploring.search.worlds import FoundBroken, WorldEnd, WorldKind
+from rocketmq_broker.testing.simulation.faults import EFFECTS
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_PORT, broker, name_server
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
 
@@ -52,20 +56,14 @@ _CLOCK_FAULTS: Final = frozenset({"clock.leap", "clock.stop", "clock.rate"})
 _NEEDS_SYNC: Final = frozenset({"machine.power", "disk.fail_syncs", "disk.fail_writes"})
 
 
-def play(plan: Plan) -> WorldEnd:
-    """Runs the plan to its end and returns the result. Raises UnreadablePlan, and NothingLeft if the simulation ends early."""
-    logging.disable(logging.CRITICAL)
-    try:
-        return _ShopWorld(plan).played()
-    finally:
-        logging.disable(logging.NOTSET)
+class ShopRun(WorldRun):
+    """A run of the shop with customers and faults. It records each violated guarantee."""
 
-
-class _ShopWorld:
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, world: SimulatedWorld) -> None:
+        """Creates a run of `plan` in a new world. Raises UnreadablePlan."""
         self._shape = shape = shape_for(plan)
-        self._world = world = SimulatedWorld(plan.seed)
+        self._must_sync = shape.flush_sync or any(event.what in _NEEDS_SYNC for event in plan.events)
+        """True if the brokers flush messages before acknowledging them."""
         address = f"{name_server(world).machine.address}:{NAME_SERVER_PORT}"
         like = shape.as_apache or None
         self._brokers = {name: broker(world, name, address, self._broker_settings(), like) for name in shape.broker_names}
@@ -87,7 +85,7 @@ class _ShopWorld:
             self._shop.worker(name)
         for name in shape.inventory_names:
             self._shop.inventory_service(name)
-        self._injector = FaultInjector(world, {**EFFECTS, **ShopFaults(self._shop).effects()})
+        super().__init__(plan, world, {**EFFECTS, **ShopFaults(self._shop).effects()})
         self._customers = Customers(self._shop)
         self._conversations: list[Conversation] = []
         self._customers.observers.append(self._heard)
@@ -99,25 +97,19 @@ class _ShopWorld:
         """The bytes of incomplete frames in each direction of a connection."""
         self._watch()
 
-    def played(self) -> WorldEnd:
-        try:
-            self._world.run(self._play())
-        finally:
-            self._shop.close()
-        self._found(Violation(Promise.NO_TRACEBACK, text) for text in self._world.errors)
+    def end(self) -> None:
+        """Drops the programs, and closes the databases."""
+        super().end()
+        self._shop.close()
+
+    def assert_promises(self) -> None:
+        """Raises PromisesBroken if a guarantee did not hold."""
+        self._found(Violation(Promise.NO_TRACEBACK, text) for text in self.world.errors)
         placings = self._customers.placings
         if len(placings) >= _ENOUGH_ORDERS and not any(it.answer.kind is not AnswerKind.LOST for it in self._conversations):
             self._found([Violation(Promise.SOMEBODY_IS_SERVED, f"of {len(placings)} orders none was answered")])
-        history = self._world.history
-        return WorldEnd(
-            self._plan, history.digest, dict(self._injector.fired), self._world.elapsed_s, tuple(self._broken),
-            tuple(history.happenings),
-        )  # fmt: skip
-
-    @property
-    def _must_sync(self) -> bool:
-        """True if the brokers flush messages before acknowledging them."""
-        return self._shape.flush_sync or any(event.what in _NEEDS_SYNC for event in self._plan.events)
+        if self._broken:
+            raise PromisesBroken(self._broken)
 
     def _broker_settings(self) -> dict[str, str]:
         shape = self._shape
@@ -131,7 +123,7 @@ class _ShopWorld:
     # observers during the run
 
     def _watch(self) -> None:
-        world, safety = self._world, self._safety
+        world, safety = self.world, self._safety
         world.network.observe(self._seen)
 
         def committed(database: str, reader: Callable[[], sqlite3.Connection]) -> None:
@@ -157,14 +149,14 @@ class _ShopWorld:
             self._judge(sender, receiver, frame)
 
     def _judge(self, sender: str, receiver: str, frame: bytes) -> None:
-        violations = self._safety.observe(self._world.loop.elapsed_ns(), sender, receiver, frame)
+        violations = self._safety.observe(self.world.loop.elapsed_ns(), sender, receiver, frame)
         if violations:
             self._found(violations)
 
     def _name_of(self, address: str) -> str:
         """Returns the name of the machine at an address with port."""
         host = address.partition(":")[0]
-        return next((name for name, machine in self._world.machines.items() if machine.address == host), address)
+        return next((name for name, machine in self.world.machines.items() if machine.address == host), address)
 
     def _recovered(self, name: str) -> None:
         address = f"{self._brokers[name].machine.address}:{BROKER_PORT}"
@@ -179,17 +171,19 @@ class _ShopWorld:
 
     # the run
 
-    async def _play(self) -> None:
-        world, plan = self._world, self._plan
-        for program in world.programs.values():
-            program.begin()
-        for event in plan.events:
-            if event.what in tuple(ActionKind):
-                self._customers.schedule(CustomerAction.of(event))
-            else:
-                self._injector.schedule(event)
-        await asyncio.sleep(plan.ends_s)
-        await self._mend()
+    def request(self, event: PlannedEvent) -> Callable[[], object] | None:
+        """Returns a function that begins the action of a customer."""
+        return partial(self._customers.begin, CustomerAction.of(event)) if event.what in tuple(ActionKind) else None
+
+    def end_faults(self) -> None:
+        """Ends the faults of databases and Redis. Any later violation is caused by the code."""
+        for database in self._shop.databases.values():
+            database.end_faults()
+        self._shop.redis.end_all()
+
+    async def settle(self) -> None:
+        """Checks the guarantees of the end until they hold."""
+        self.world.history.note("world", "fault", "all faults are over")
         await self._customers.done()
         for seconds in LOOKS_S:
             await asyncio.sleep(seconds)
@@ -200,21 +194,10 @@ class _ShopWorld:
                 break
         self._found(violations)
 
-    async def _mend(self) -> None:
-        """Ends all faults. Any later violation is caused by the code."""
-        await self._injector.stop()
-        for database in self._shop.databases.values():
-            database.end_faults()
-        self._shop.redis.end_all()
-        for machine in self._world.machines.values():
-            machine.disk.mend()
-            machine.clock.set_right()
-        self._world.history.note("world", "fault", "all faults are over")
-
     # the checks at the end
 
     def _judged(self) -> list[Violation]:
-        down = [name for name, program in self._world.programs.items() if not program.is_ready.is_set()]
+        down = [name for name, program in self.world.programs.items() if not program.is_ready.is_set()]
         if down:
             return [Violation(Promise.RUNS_AGAIN, f"down at the end: {', '.join(down)}")]
         databases, shape = self._shop.databases, self._shape
@@ -237,13 +220,34 @@ class _ShopWorld:
         ]  # fmt: skip
 
     def _cut_off(self) -> CutOff:
-        return CutOff(STARTS_MS + round(self._world.elapsed_s * 1000), grace_seconds=0, overdue_seconds=0)
+        return CutOff(STARTS_MS + round(self.world.elapsed_s * 1000), grace_seconds=0, overdue_seconds=0)
 
     def _excused(self) -> set[Finding]:
         """Returns the findings that are accepted because clocks were wrong."""
-        return {Finding.WRONG_TIME} if any(event.what in _CLOCK_FAULTS for event in self._plan.events) else set()
+        return {Finding.WRONG_TIME} if any(event.what in _CLOCK_FAULTS for event in self.plan.events) else set()
 
     def _found(self, violations: Iterable[Violation]) -> None:
         for violation in violations:
-            self._broken.append(FoundBroken(violation.promise, violation.text, violation.keys, self._world.loop.elapsed_ns()))
-            self._world.history.note("world", "violation", f"{violation.promise} {violation.text}", violation.keys)
+            self._broken.append(FoundBroken(violation.promise, violation.text, violation.keys, self.world.loop.elapsed_ns()))
+            self.world.history.note("world", "violation", f"{violation.promise} {violation.text}", violation.keys)
+
+
+SHOP: Final = WorldKind(
+    draw=plan_of,
+    kinds=FAULTS,
+    simplest=SIMPLEST,
+    lanes=("customer", "orders", "names", "broker", "credits", "redis", "inventory", "disk", ""),
+)
+
+
+@explore(kind=SHOP)
+def every_promise_holds(world: ExploredWorld) -> None:
+    """Runs the shop in a world. Its guarantees are the assertions of this test."""
+    shop = ShopRun(world.plan, world.simulated)
+    world.play(shop)
+    shop.assert_promises()
+
+
+def play(plan: Plan) -> WorldEnd:
+    """Runs the plan to its end and returns the result. Raises UnreadablePlan."""
+    return worlds_of(every_promise_holds).play(plan, True)

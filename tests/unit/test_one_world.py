@@ -43,7 +43,6 @@ MAY_READ = {
     "broker/rocketmq_broker/testing/*": "it makes worlds, and waits in real time for clients elsewhere",
     "demo/*": "it starts real processes and waits for them",
     "pipelines/commands/*": "a command dates its run and measures it",
-    "lab/simulation/search/*": "it measures how fast worlds play, and waits for processes that play them",
     "pipelines/increments/state.py": "it names a folder as no other process on this disk does",
     "pipelines/run_folders.py": "it names a folder as no other process on this disk does",
     "pipelines/repair/audit.py": "a line of the audit says who repaired, and when that really was",

@@ -78,10 +78,6 @@ class Customers:
         """Maps the number of an order in the plan to the order id in the answer."""
         self._tasks: dict[asyncio.Task[None], None] = {}
 
-    def schedule(self, action: CustomerAction) -> None:
-        """Schedules the action at its time."""
-        self._world.loop.call_later(action.at_s, self._begin, action)
-
     async def done(self) -> None:
         """Waits until all started actions are done."""
         while self._tasks:
@@ -104,7 +100,8 @@ class Customers:
                 return answer
         return answer
 
-    def _begin(self, action: CustomerAction) -> None:
+    def begin(self, action: CustomerAction) -> None:
+        """Begins the action now."""
         task = self._world.do(self._acted(action))
         self._tasks[task] = None
 

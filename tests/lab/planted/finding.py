@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from lab.simulation.search.worlds import FoundBroken
+from rocketmq_broker.testing.exploring.search.worlds import FoundBroken
 from tests.lab.planted.planted_bug import PlantedBug
 
 

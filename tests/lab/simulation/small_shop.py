@@ -34,11 +34,11 @@ class SmallShop:
         """
         name = f"key-{number}" if key else None
         action = CustomerAction(ActionKind.PLACE, "ada", number, at_s, items, name, is_paid_later=later)
-        self.customers.schedule(action)
+        self.at(at_s, self.customers.begin, action)
 
     def act(self, kind: ActionKind, number: int, at_s: float) -> None:
         """Schedules an action of Ada on her order at that time."""
-        self.customers.schedule(CustomerAction(kind, "ada", number, at_s))
+        self.at(at_s, self.customers.begin, CustomerAction(kind, "ada", number, at_s))
 
     def at(self, at_s: float, deed: Callable[..., object], *arguments: Any) -> None:
         """Schedules a call at that time."""

@@ -1,5 +1,6 @@
 """Worlds that once broke a promise. Each test is named after the failure."""
 
+from collections import Counter
 from dataclasses import replace
 
 from lab.simulation.action_kinds import ActionKind
@@ -36,14 +37,14 @@ def test_a_task_that_its_order_and_its_database_make_fail_leaves_no_error_behind
             PlannedEvent(20.0, "database.refuse", "credits-database", 40.0, {"rate": 1.0}),
         )
     )
-    assert ended.fired == {"worker.fail_order": 1, "database.refuse": 1}
+    assert Counter(ended.fired) == Counter({"worker.fail_order": 1, "database.refuse": 1})
     assert ended.broken == ()
 
 
 def test_locks_of_a_database_that_overlap_end_with_the_last_one() -> None:
     locks = [PlannedEvent(at_s, "database.locked", "credits-database", 40.0 - at_s) for at_s in (20.0, 20.5, 21.0)]
     ended = play(plan_with(*locks))
-    assert ended.fired == {"database.locked": 3}
+    assert Counter(ended.fired) == Counter({"database.locked": 3})
     assert ended.broken == ()
 
 
@@ -57,12 +58,14 @@ def test_clocks_and_deaths_at_one_machine_may_overlap() -> None:
             PlannedEvent(41.0, "process.kill_at_disk", "broker-a", 1.0, {"nth": 20}),
         )
     )
-    assert ended.fired == {
-        "clock.leap": 1,
-        "clock.stop": 1,
-        "clock.rate": 1,
-        "process.kill_at_disk": 2,
-    }
+    assert Counter(ended.fired) == Counter(
+        {
+            "clock.leap": 1,
+            "clock.stop": 1,
+            "clock.rate": 1,
+            "process.kill_at_disk": 2,
+        }
+    )
     assert ended.broken == ()
 
 
@@ -81,7 +84,7 @@ def test_a_death_after_a_statement_that_outlasts_the_faults_does_not_come() -> N
         PlannedEvent(29.921, "database.hang", "credits-database", 16.567),
     ]
     played = play(Plan(2631, WorldShape().as_settings(), tuple(events), 46.488))
-    assert "process.kill_at_database" not in played.fired
+    assert played.fired["process.kill_at_database"] == 0
     assert played.broken == ()
 
 
@@ -94,5 +97,5 @@ def test_a_topic_whose_settings_the_disk_refused_once_is_there_after_the_broker_
         PlannedEvent(0.3, "process.kill_at_disk", "broker-a", 0.0, {"nth": 1}),
     )
     ended = play(Plan(516, SHAPE.as_settings(), (), 1.3).with_events(events))
-    assert ended.fired == {"disk.fail_syncs": 1, "process.kill_at_disk": 1}
+    assert Counter(ended.fired) == Counter({"disk.fail_syncs": 1, "process.kill_at_disk": 1})
     assert ended.broken == ()

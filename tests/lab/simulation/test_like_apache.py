@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from lab.simulation.judges.violation import Promise
-from lab.simulation.search.worlds import WorldEnd
 from lab.simulation.shapes import WorldShape
 from lab.simulation.world import play
+from rocketmq_broker.testing.exploring.search.worlds import WorldEnd
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan, read_plan
 
 PLANS = Path(__file__).parents[3] / "lab" / "simulation" / "plans" / "apache"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -15,9 +16,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from lab.simulation.__main__ import app
-from lab.simulation.search.command import SimulationCommand
-from lab.simulation.search.worlds import WorldEnd, Worlds
+from lab.simulation.__main__ import ARGUMENTS
+from rocketmq_broker.testing.exploring.__main__ import app
+from rocketmq_broker.testing.exploring.search.command import SearchCommand
+from rocketmq_broker.testing.exploring.search.worlds import WorldEnd
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, read_plan
 from tests.lab.simulation import small_worlds
 
@@ -31,7 +33,7 @@ class Ran:
         self.folder = folder
         self._printed = io.StringIO()
         console = Console(file=self._printed, width=200)
-        self.command = SimulationCommand(Worlds(small_worlds.plan_of, play), console, folder, version, processes=2)
+        self.command = SearchCommand(small_worlds.worlds_of(play), console, folder, version, "simulate", processes=2)
 
     @property
     def printed(self) -> str:
@@ -45,7 +47,7 @@ class Ran:
 def test_worlds_that_keep_their_promises_end_with_0_and_the_table_of_faults(tmp_path: Path) -> None:
     ran = Ran(tmp_path, small_worlds.play)
     assert ran.command.search(range(1, 101)) == 0
-    assert "Kept for this code: 100 worlds" in ran.printed
+    assert "kept for this code: 100 worlds" in ran.printed
     assert "Every promise held" in ran.printed
     assert all(kind in ran.printed for kind in small_worlds.KINDS)
 
@@ -54,15 +56,15 @@ def test_the_next_run_plays_only_the_seeds_that_are_new(tmp_path: Path) -> None:
     Ran(tmp_path, small_worlds.play).command.search(range(1, 61))
     again = Ran(tmp_path, small_worlds.play)
     assert again.command.search(range(1, 101)) == 0
-    assert "Played now: 40 worlds" in again.printed
-    assert "Kept for this code: 100 worlds" in again.printed
+    assert "40 worlds passed" in again.printed
+    assert "kept for this code: 100 worlds" in again.printed
 
 
 def test_results_of_other_code_are_not_counted(tmp_path: Path) -> None:
     Ran(tmp_path, small_worlds.play).command.search(range(1, 51))
     other = Ran(tmp_path, small_worlds.play, version="v2")
     other.command.search(range(1, 26))
-    assert "Kept for this code: 25 worlds" in other.printed
+    assert "kept for this code: 25 worlds" in other.printed
 
 
 def test_a_failing_seed_is_shrunk_told_and_kept_as_plan_and_page(tmp_path: Path) -> None:
@@ -73,10 +75,9 @@ def test_a_failing_seed_is_shrunk_told_and_kept_as_plan_and_page(tmp_path: Path)
     assert plan.shape == {"brokers": 1}
     assert "order 3 is lost" in (tmp_path / "simulation" / "failed" / "37.html").read_text()
     for told in (
-        "World 37 breaks a promise",
-        "No order is lost.",
-        "order 3 is lost",
-        "Shrunk from 12 events to 2",
+        "The shop fails in the world of seed 37: No order is lost. order 3 is lost",
+        "Shrunk from 2 faults and 10 requests to 1 fault and 1 request, in",
+        "Repeat: simulate --plan",
         "37.json",
         "37.html",
     ):
@@ -96,7 +97,7 @@ def test_a_second_failure_of_the_same_promise_is_shrunk_as_well(tmp_path: Path) 
     ran = Ran(tmp_path, small_worlds.play_with_two_errors)
     assert ran.command.search(range(1, 61), goes_on=True) == 1
     assert sorted(file.name for file in (tmp_path / "simulation" / "failed").glob("*.json")) == ["20.json", "40.json"]
-    assert ran.printed.count("breaks it, too") == 1
+    assert ran.printed.count("fails in the same way") == 1
 
 
 def test_a_seed_that_failed_fails_again_in_the_next_run(tmp_path: Path) -> None:
@@ -107,9 +108,9 @@ def test_a_seed_that_failed_fails_again_in_the_next_run(tmp_path: Path) -> None:
 def test_a_search_that_goes_on_plays_all_seeds_and_shrinks_one_world_for_each_promise(tmp_path: Path) -> None:
     ran = Ran(tmp_path, small_worlds.play_losing_every_fiftieth)
     assert ran.command.search(range(1, 201), goes_on=True) == 1
-    assert "Kept for this code: 200 worlds" in ran.printed
+    assert "kept for this code: 200 worlds" in ran.printed
     assert len(list((tmp_path / "simulation" / "failed").glob("*.json"))) == 2
-    assert ran.printed.count("breaks it, too") == 2
+    assert ran.printed.count("fails in the same way") == 2
     later = Ran(tmp_path, small_worlds.play_losing_every_fiftieth)
     assert later.command.search(range(1, 201), goes_on=True) == 1
     assert later.printed.count("failed in an earlier run") == 4
@@ -136,8 +137,8 @@ def test_a_world_whose_code_breaks_is_a_failing_one(tmp_path: Path, seed: int, t
 
 def test_a_world_without_an_end_is_a_failing_one(tmp_path: Path) -> None:
     ran = Ran(tmp_path, small_worlds.play_hanging_or_dying)
-    command = SimulationCommand(
-        ran.command.worlds, ran.command.console, tmp_path, "v1", processes=1, shrinking_tries=1, patience_s=2.0
+    command = SearchCommand(
+        ran.command.worlds, ran.command.console, tmp_path, "v1", "simulate", processes=1, shrinking_tries=1, patience_s=2.0
     )
     assert command.search(range(2, 3)) == 1
     assert "it had no end after 2 s" in ran.printed
@@ -148,7 +149,7 @@ def test_one_seed_is_played_told_and_drawn(tmp_path: Path) -> None:
     assert ran.command.play_seed(4711) == 0
     assert "Digest: digest of 4711" in ran.printed
     assert "World 4711" in ran.printed
-    assert "make simulate SEED=4711" in (tmp_path / "world-4711.html").read_text()
+    assert "simulate --seed 4711" in (tmp_path / "world-4711.html").read_text()
 
 
 def test_a_kept_plan_is_played(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_a_plan_whose_world_lacks_what_a_fault_hits_is_refused_with_a_sentence(t
     fault = PlannedEvent(3.0, "process.kill", "worker-2", 1.0)
     file = tmp_path / "plan.json"
     file.write_text(Plan(1, {}, (fault,), 10.0).written())
-    refused = CliRunner().invoke(app, ["--plan", str(file), "--output", str(tmp_path)])
+    refused = CliRunner().invoke(app, [*ARGUMENTS, "--plan", str(file), "--output", str(tmp_path)])
     assert refused.exit_code == 2
     assert "process.kill at 3 s cannot hit worker-2" in refused.output.replace("\n", " ")
     assert list(tmp_path.iterdir()) == [file]
@@ -180,13 +181,12 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from rich.console import Console
-from lab.simulation.search.command import SimulationCommand
-from lab.simulation.search.worlds import Worlds
+from rocketmq_broker.testing.exploring.search.command import SearchCommand
 from tests.lab.simulation import small_worlds
 if __name__ == "__main__":
-    worlds = Worlds(small_worlds.plan_of, small_worlds.play_slowly)
+    worlds = small_worlds.worlds_of(small_worlds.play_slowly)
     try:
-        SimulationCommand(worlds, Console(), Path(sys.argv[1]), "v1", processes=2).search(range(1, 10_001))
+        SearchCommand(worlds, Console(), Path(sys.argv[1]), "v1", "simulate", processes=2).search(range(1, 10_001))
     except KeyboardInterrupt:
         sys.exit(130)
 """
@@ -206,8 +206,10 @@ def test_a_stopped_search_leaves_no_process_and_goes_on_later(tmp_path: Path, nu
     os.killpg(search.pid, number) if number == signal.SIGINT else search.send_signal(number)  # a terminal tells the whole group
     assert search.wait(timeout=30) == code
     assert psutil.wait_procs(children, timeout=30)[1] == []
-    lines = kept.read_bytes()
-    assert lines.endswith(b"\n")
+    kept_bytes = kept.read_bytes()
+    assert kept_bytes.endswith(b"\n")
+    lines = kept_bytes.splitlines()
+    first = json.loads(lines[0])["seed"]
     later = Ran(tmp_path, small_worlds.play)
-    assert later.command.search(range(1, 26)) == 0
-    assert f"Kept for this code: {len(lines.splitlines()) * 25} worlds" in later.printed
+    assert later.command.search(range(first, first + 1)) == 0
+    assert f"kept for this code: {len(lines)} worlds" in later.printed

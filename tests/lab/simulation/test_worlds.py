@@ -24,7 +24,7 @@ def test_every_promise_holds_in_each_world(part: int, record_property: Callable[
             broken[seed] = [(violation.promise, violation.text) for violation in played.broken[:3]]
     record_property(WORLDS_PLAYED, len(seeds))
     assert broken == {}
-    assert len(fired) > 20
+    assert len(+fired) > 20
 
 
 def test_a_plan_gives_the_same_history_again() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from lab.simulation.judges.violation import Promise
-from lab.simulation.search.worlds import FoundBroken
 from rocketmq_broker.client.producer.send_result import SendStatus
 from rocketmq_broker.client.transaction import transaction_decision, transaction_producer
+from rocketmq_broker.testing.exploring.search.worlds import FoundBroken
 from rocketmq_broker.transaction.decision import CheckAction, decide_check
 from tests.lab.planted import plugin
 from tests.lab.planted.all_planted import PLANTED

@@ -1,17 +1,18 @@
-"""Results are kept part by part. After an interruption at any moment, the next run plays only the missing seeds."""
+"""Results are kept seed by seed. After an interruption at any moment, the next run plays only the missing seeds."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.simulation.search.code_version import PACKAGES, code_version
-from lab.simulation.search.searching import never_fired
-from lab.simulation.search.standing import PART, OpenParts, Standing
-from lab.simulation.search.worlds import FoundBroken, WorldEnd
+from lab.simulation.__main__ import PACKAGES
+from rocketmq_broker.testing.exploring.search.code_version import code_version
+from rocketmq_broker.testing.exploring.search.standing import Standing
+from rocketmq_broker.testing.exploring.search.worlds import FoundBroken, WorldEnd, failed_among
 from rocketmq_broker.testing.simulation.plan import Plan
 
 
@@ -21,15 +22,10 @@ def end(seed: int, *broken: FoundBroken) -> WorldEnd:
 
 def play(standing: Standing, wanted: range) -> list[int]:
     """Plays the missing seeds and returns them."""
-    parts = standing.missing(wanted)
-    for part in parts:
-        standing.add([end(seed) for seed in reversed(part)])
-    return [seed for part in parts for seed in part]
-
-
-def test_a_new_standing_misses_all_seeds_in_parts(tmp_path: Path) -> None:
-    parts = Standing(tmp_path / "v.jsonl").missing(range(1, 61))
-    assert parts == [range(1, PART), range(PART, 2 * PART), range(2 * PART, 61)]
+    seeds = standing.missing(wanted)
+    for seed in seeds:
+        standing.add(end(seed))
+    return seeds
 
 
 def test_what_was_added_is_there_after_a_restart(tmp_path: Path) -> None:
@@ -57,55 +53,54 @@ def test_no_seed_is_played_twice_and_none_is_left_out(earlier: list[tuple[int, i
 @given(torn=st.integers(1, 10_000))
 def test_a_line_that_was_cut_is_played_again(tmp_path_factory: pytest.TempPathFactory, torn: int) -> None:
     file = tmp_path_factory.mktemp("standing") / "v.jsonl"
-    play(Standing(file), range(PART, 3 * PART))
+    play(Standing(file), range(1, 4))
     whole = file.read_bytes()
     last = len(whole.splitlines()[-1])
     file.write_bytes(whole[: -2 - torn % (last - 1)])
     standing = Standing(file)
-    assert standing.missing(range(PART, 3 * PART)) == [range(2 * PART, 3 * PART)]
-    play(standing, range(PART, 3 * PART))
-    assert Standing(file).missing(range(PART, 3 * PART)) == []
-    assert Standing(file).totals.worlds == 2 * PART
+    assert play(standing, range(1, 4)) == [3]
+    assert Standing(file).missing(range(1, 4)) == []
+    assert Standing(file).totals.worlds == 3
 
 
 def test_seeds_that_failed_are_remembered(tmp_path: Path) -> None:
-    broken = FoundBroken("Each credit has its order.", "order-3 has none", ("order-3",))
-    Standing(tmp_path / "v.jsonl").add([end(2), end(3, broken)])
+    standing = Standing(tmp_path / "v.jsonl")
+    standing.add(end(2))
+    standing.add(end(3, FoundBroken("Each credit has its order.", "order-3 has none", ("order-3",))))
     (failed,) = Standing(tmp_path / "v.jsonl").totals.failed
-    assert (failed.seed, failed.promise, failed.text) == (3, "Each credit has its order.", "order-3 has none")
+    assert (failed.seed, failed.failure) == (3, "Each credit has its order. order-3 has none")
 
 
-def test_a_part_is_whole_when_the_last_of_its_seeds_has_come() -> None:
-    open_parts = OpenParts([range(2), range(25, 27)])
-    assert list(open_parts.seeds()) == [0, 1, 25, 26]
-    assert open_parts.add(end(25)) is None
-    assert open_parts.add(end(0)) is None
-    assert [one.seed for one in open_parts.add(end(26)) or []] == [25, 26]
+def test_what_never_fired_in_any_world_is_named(tmp_path: Path) -> None:
+    standing = Standing(tmp_path / "v.jsonl")
+    standing.add(replace(end(1), fired={"process.kill": 3, "rare branch": 0, "outage": 0}))
+    standing.add(replace(end(2), fired={"process.kill": 0, "rare branch": 1, "outage": 0, "freeze": 0}))
+    assert standing.totals.never_fired == ["outage", "freeze"]
+    assert Standing(tmp_path / "v.jsonl").totals.never_fired == ["outage", "freeze"]
 
 
-def test_the_digest_of_a_part_does_not_depend_on_the_order_of_its_ends(tmp_path: Path) -> None:
-    one = Standing(tmp_path / "one").add([end(1), end(2)])
-    other = Standing(tmp_path / "other").add([end(2), end(1)])
-    assert one == other
-
-
-def test_what_never_fired_is_named_once_enough_worlds_were_played() -> None:
-    assert never_fired({"process.kill": 3, "rare branch": 0}, 1000, ["process.kill", "outage"]) == ["outage", "rare branch"]
-    assert never_fired({}, 999, ["outage"]) == []
+def test_a_search_stops_at_the_first_failure_and_does_not_keep_it() -> None:
+    broken = FoundBroken("Each credit has its order.", "order-3 has none", ("order-3",))
+    ends, kept = [end(1), end(2, broken), end(3), end(4, broken)], list[WorldEnd]()
+    assert failed_among(iter(ends), kept.append) == [ends[1]]
+    assert kept == [ends[0]]
+    kept.clear()
+    assert failed_among(iter(ends), kept.append, goes_on=True) == [ends[1], ends[3]]
+    assert kept == ends
 
 
 def test_the_version_of_the_code_changes_with_its_sources_alone(tmp_path: Path) -> None:
     source = tmp_path / "lab" / "simulation" / "world.py"
     source.parent.mkdir(parents=True)
     source.write_text("a = 1\n")
-    before = code_version(tmp_path)
+    before = code_version([tmp_path])
     source.with_name("notes.txt").write_text("a note")
-    assert code_version(tmp_path) == before
+    assert code_version([tmp_path]) == before
     source.write_text("a = 2\n")
-    assert code_version(tmp_path) != before
+    assert code_version([tmp_path]) != before
     source.write_text("a = 1\n")
     source.rename(source.with_name("other.py"))
-    assert code_version(tmp_path) != before
+    assert code_version([tmp_path]) != before
 
 
 def test_the_version_covers_every_package_of_a_world() -> None:

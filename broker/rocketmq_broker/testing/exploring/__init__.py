@@ -6,16 +6,23 @@
 It needs the extra `simulation`: pip install 'rocketmq-broker[simulation]'.
 """
 
-from rocketmq_broker.testing.exploring.errors import NeverSettled, ProgramFailed, RuleBroken, UnusableTest, WorldFailed
-from rocketmq_broker.testing.exploring.explore import Exploration, explore
+from rocketmq_broker.testing.exploring.errors import (
+    NeverSettled,
+    ProgramFailed,
+    PromisesBroken,
+    RuleBroken,
+    UnusableTest,
+    WorldFailed,
+)
+from rocketmq_broker.testing.exploring.explore import explore
 from rocketmq_broker.testing.exploring.remote import RemoteCallFailed
 from rocketmq_broker.testing.exploring.world import ExploredWorld
 
 __all__ = [
-    "Exploration",
     "ExploredWorld",
     "NeverSettled",
     "ProgramFailed",
+    "PromisesBroken",
     "RemoteCallFailed",
     "RuleBroken",
     "UnusableTest",

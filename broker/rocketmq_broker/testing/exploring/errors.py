@@ -1,5 +1,13 @@
 """Defines the errors that an exploration raises."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocketmq_broker.testing.exploring.search.worlds import FoundBroken
+
 
 class UnusableTest(TypeError):
     """Raised if the test cannot be explored as written. The message describes how to change it."""
@@ -11,6 +19,15 @@ class ProgramFailed(AssertionError):
 
 class RuleBroken(AssertionError):
     """Raised if the programs violated a rule that holds in every world (simulated run), such as one outcome per transaction."""
+
+
+class PromisesBroken(AssertionError):
+    """Raised by a test that has found violated guarantees. The report contains all of them, each with its time."""
+
+    def __init__(self, broken: Sequence[FoundBroken]) -> None:
+        """Creates an error for one violation or more."""
+        super().__init__(str(broken[0]))
+        self.broken = tuple(broken)
 
 
 class NeverSettled(AssertionError):

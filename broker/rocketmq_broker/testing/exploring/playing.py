@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from rocketmq_broker.client import ClientError, IllegalConfiguration, MessageRefused
@@ -20,10 +19,9 @@ from rocketmq_broker.testing.exploring.real_python import python_of_the_world
 from rocketmq_broker.testing.exploring.remote import RemoteFunction, remote_effects
 from rocketmq_broker.testing.exploring.requests import CustomerRequests
 from rocketmq_broker.testing.exploring.rest import unsettled_at
-from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
-from rocketmq_broker.testing.simulation.history import History
-from rocketmq_broker.testing.simulation.loop import OWNER
-from rocketmq_broker.testing.simulation.plan import Plan
+from rocketmq_broker.testing.exploring.run import WorldRun, logs_in
+from rocketmq_broker.testing.simulation.faults import EFFECTS
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.testing.simulation.servers import NAME_SERVER_PORT, broker, name_server
 from rocketmq_broker.testing.simulation.world import SimulatedWorld
@@ -50,8 +48,10 @@ _MAX_DELAY_S: Final = 6 * 3600.0
 """The maximum total time in seconds until a world is idle. A message that always fails is retried for 4 h 45 min."""
 
 
-class ExploredPlay:
-    """One simulated run of one plan. Call `play` once."""
+class ProgramsRun(WorldRun):
+    """A run of a test's programs with a broker and a name server."""
+
+    rest_s = _LAST_FAULT_BEGINS_S
 
     def __init__(
         self,
@@ -75,11 +75,10 @@ class ExploredPlay:
             **EFFECTS, **points.effects(), **databases.effects(), **remote_effects(functions),
         }  # fmt: skip
         check_plan(plan, world_parts(list(programs), list(databases), list(functions)), effects)
-        self._plan = plan
+        super().__init__(plan, world, effects)
         self._points = points
         self._until = until
         self._is_recorded = is_recorded
-        self._world = world
         self._databases = databases
         self._functions = functions
         name_server(world, NAME_SERVER)
@@ -88,74 +87,37 @@ class ExploredPlay:
         for name, function in programs.items():
             world.program(name, world.machine(name), self._begin(name, function))
         self.requests = CustomerRequests(world.loop)
-        self.injector = FaultInjector(world, effects)
-        self._failed: asyncio.Future[None] = world.loop.create_future()
         self._watch()
 
-    @property
-    def history(self) -> History:
-        """The recorded events."""
-        return self._world.history
-
-    @property
-    def simulated_s(self) -> float:
-        """The elapsed seconds of the world's time."""
-        return self._world.elapsed_s
-
-    def play(self) -> None:
-        """Runs the world to its end, and keeps the programs' state. Raises ProgramFailed, RuleBroken, NeverSettled."""
-        with self._surroundings():
-            self._world.play(self._play())
-
-    def end(self) -> None:
-        """Drops the programs. Call this method after the test's assertions. The programs' `finally` blocks have no effect."""
-        with self._surroundings():
-            self._world.end()
-
     @contextmanager
-    def _surroundings(self) -> Iterator[None]:
-        with _logs_in(self.history if self._is_recorded else None), python_of_the_world(self._plan.seed, NAME_SERVERS):
+    def surroundings(self) -> Iterator[None]:
+        """Gives the programs the world's time and randomness in the functions of Python's standard library."""
+        logs = logs_in(self.world.history if self._is_recorded else None)
+        with logs, python_of_the_world(self.plan.seed, NAME_SERVERS):
             yield
 
-    async def _play(self) -> None:
-        for program in self._world.programs.values():
-            program.begin()
-        for event in self._plan.events:
-            if event.what == REQUEST:
-                self._world.loop.call_later(event.at_s, self._ask, event.whole("number"))
-            else:
-                self.injector.schedule(event)
-        await self._pass(self._plan.ends_s + _LAST_FAULT_BEGINS_S)
-        await self._mend()
-        await self._come_to_rest()
+    def request(self, event: PlannedEvent) -> Callable[[], object] | None:
+        """Returns a function that passes the request to a waiting program."""
+        return partial(self._ask, event.whole("number")) if event.what == REQUEST else None
 
     def _ask(self, number: int) -> None:
-        self.history.note("customer", "request", f"request {number}")
+        self.world.history.note("customer", "request", f"request {number}")
         self.requests.arrive(number)
 
-    async def _pass(self, seconds: float) -> None:
-        """Advances the world's time. Raises any error that a program or an observer raised in that time."""
-        await asyncio.wait([self._failed], timeout=seconds)
-        if self._failed.done():
-            self._failed.result()
-
-    async def _mend(self) -> None:
-        await self.injector.stop()
+    def end_faults(self) -> None:
+        """Ends the faults of databases and calls, and those that wait at crash points."""
         self._points.disarm()
         self._databases.end_faults()
         for function in self._functions.values():
             function.disarm()
-        for machine in self._world.machines.values():
-            machine.disk.mend()
-            machine.clock.set_right()
-        self.history.note("world", "end", "all faults have ended")
 
     # the end
 
-    async def _come_to_rest(self) -> None:
-        """Waits until two successive checks find no unfinished work and the same processes."""
-        begun_s = since_s = self.simulated_s
-        await self._pass(_FIRST_LOOK_S)
+    async def settle(self) -> None:
+        """Waits until two successive checks find no unfinished work and the same processes. Raises NeverSettled."""
+        self.world.history.note("world", "end", "all faults have ended")
+        begun_s = since_s = self.world.elapsed_s
+        await self.wait(_FIRST_LOOK_S)
         wait_s, seen = _LOOK_AGAIN_S, None
         while True:
             found, running = self._open(), self._running()
@@ -163,22 +125,22 @@ class ExploredPlay:
                 return
             wait_s, seen = (wait_s * 1.5, None) if found else (_LOOK_AGAIN_S, running)
             if self._broker.is_ready.is_set() and self._broker.inspection.count_delayed():
-                since_s = self.simulated_s
-            if self.simulated_s - since_s > _PATIENCE_S or self.simulated_s - begun_s > _MAX_DELAY_S:
+                since_s = self.world.elapsed_s
+            if self.world.elapsed_s - since_s > _PATIENCE_S or self.world.elapsed_s - begun_s > _MAX_DELAY_S:
                 break
-            await self._pass(min(wait_s, _SELDOMEST_LOOK_S))
-        waited_s = self.simulated_s - begun_s
+            await self.wait(min(wait_s, _SELDOMEST_LOOK_S))
+        waited_s = self.world.elapsed_s - begun_s
         reasons = "\n  ".join(found or [f"{name} keeps ending" for name in self._last_errors])
         raise NeverSettled(
             f"some work is unfinished {waited_s / 60:.0f} minutes (of simulated time) after the end of the faults:\n  {reasons}"
         )
 
     def _running(self) -> list[SimulatedProcess | None]:
-        return [program.process for program in self._world.programs.values()]
+        return [program.process for program in self.world.programs.values()]
 
     def _open(self) -> list[str]:
         """Returns a description of each piece of unfinished work."""
-        found = [self._down(name) for name, program in self._world.programs.items() if program.process is None]
+        found = [self._down(name) for name, program in self.world.programs.items() if program.process is None]
         found += self.requests.open()
         found += [text for function in self._functions.values() for text in function.open()]
         if self._broker.is_ready.is_set():
@@ -210,13 +172,13 @@ class ExploredPlay:
         return begin
 
     def _ended(self, name: str, error: BaseException) -> None:
-        if self._world.is_over:
+        if self.world.is_over:
             return
         self._last_errors[name] = error
         if not self._is_expected(error):
             failure = ProgramFailed(f"the program {name} ended with {type(error).__name__}: {error}")
             failure.__cause__ = error
-            self._fail(failure)
+            self.fail(failure)
 
     def _is_expected(self, error: BaseException | None) -> bool:
         """Returns whether a fault explains the error or one of its causes."""
@@ -228,19 +190,14 @@ class ExploredPlay:
             error = error.__cause__ or error.__context__
         return False
 
-    def _fail(self, failure: AssertionError) -> None:
-        if not self._failed.done():
-            self.history.note("world", "violation", str(failure))
-            self._failed.set_exception(failure)
-
     # observers
 
     def _watch(self) -> None:
-        world = self._world
+        world = self.world
         names = {machine.address: name for name, machine in world.machines.items()}
         if self._is_recorded:
             world.network.observe(FrameJournal(world.history, names).see)
-        world.network.observe(DecisionWatch(names, self._points.decides, self._fail).see)
+        world.network.observe(DecisionWatch(names, self._points.decides, self.fail).see)
         note_error = world.loop.on_error
 
         def on_error(context: dict[str, Any]) -> None:
@@ -249,40 +206,6 @@ class ExploredPlay:
             if isinstance(error, Exception) and not self._is_expected(error):
                 failure = ProgramFailed(f"unhandled error: {type(error).__name__}: {error}")
                 failure.__cause__ = error
-                self._fail(failure)
+                self.fail(failure)
 
         world.loop.on_error = on_error
-
-
-@contextmanager
-def _logs_in(history: History | None) -> Iterator[None]:
-    """Suppresses the programs' logs. Records warnings in the history, if one is given."""
-    if history is None:
-        before = logging.root.manager.disable
-        logging.disable(logging.CRITICAL)
-        try:
-            yield
-        finally:
-            logging.disable(before)
-        return
-    handler = _NotingHandler(history)
-    others, logging.root.handlers = logging.root.handlers, [handler]
-    try:
-        yield
-    finally:
-        logging.root.handlers = others
-
-
-class _NotingHandler(logging.Handler):
-    """Records warnings and errors that programs log, with the text of the exception."""
-
-    def __init__(self, history: History) -> None:
-        super().__init__(logging.WARNING)
-        self._history = history
-
-    def emit(self, record: logging.LogRecord) -> None:
-        owner = OWNER.get()
-        name = owner.name if isinstance(owner, SimulatedProcess) else "world"
-        error = record.exc_info[1] if record.exc_info else None
-        cause = "" if error is None else f": {type(error).__name__}: {error}"
-        self._history.note(name, "log", f"{record.levelname.lower()}: {record.getMessage()}{cause}")

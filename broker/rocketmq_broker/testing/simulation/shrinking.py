@@ -23,18 +23,6 @@ _NO_SETTINGS: Final[Mapping[str, Setting]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class ShrinkingProgress:
-    """The progress of shrinking."""
-
-    tried: int
-    """The number of tried plans."""
-    budget: int
-    """The maximum number of plans to try."""
-    smallest: Plan
-    """The smallest failing plan so far."""
-
-
-@dataclass(frozen=True, slots=True)
 class ShrunkPlan:
     """The result of shrinking a failing plan."""
 
@@ -52,7 +40,6 @@ def shrink(
     budget: int,
     seconds: float = math.inf,
     simplest: Mapping[str, Setting] = _NO_SETTINGS,
-    on_progress: Callable[[ShrinkingProgress], None] | None = None,
 ) -> ShrunkPlan:
     """Returns the smallest failing plan found, or the plan itself if it does not fail again.
 
@@ -60,7 +47,7 @@ def shrink(
     arguments always give the same result. If the budget suffices, the returned plan no longer fails if any one of its events
     is removed. `simplest` contains simpler settings to try in the plan's shape.
     """
-    shrinking = _Shrinking(plan, fails, budget, time.monotonic() + seconds, on_progress or (lambda progress: None))
+    shrinking = _Shrinking(plan, fails, budget, time.monotonic() + seconds)
     is_repeated = shrinking.fails_as_given()
     with suppress(_BudgetSpent):
         if is_repeated:
@@ -85,13 +72,11 @@ class _Shrinking:
         fails: Callable[[Plan], bool],
         budget: int,
         end_s: float,
-        on_progress: Callable[[ShrinkingProgress], None],
     ) -> None:
         self.smallest = plan
         self._fails = fails
         self._budget = budget
         self._end_s = end_s
-        self._on_progress = on_progress
         self._known: set[str] = set()
         """The JSON of the plans tried so far."""
         self.tried = 0
@@ -196,7 +181,6 @@ class _Shrinking:
         is_failing = self._fails(plan)
         if is_failing:
             self.smallest = plan
-        self._on_progress(ShrinkingProgress(self.tried, self._budget, self.smallest))
         return is_failing
 
 

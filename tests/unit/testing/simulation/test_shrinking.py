@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
-from rocketmq_broker.testing.simulation.shrinking import ShrinkingProgress, ShrunkPlan, shrink, without_last_fault
+from rocketmq_broker.testing.simulation.shrinking import ShrunkPlan, shrink, without_last_fault
 
 ENOUGH = 20_000
 
@@ -136,11 +136,3 @@ def test_a_plan_without_its_last_fault_keeps_what_follows_it() -> None:
     without = without_last_fault(plan, lambda event: event.whole("order") < 3)
     assert without == plan_of(event(1), event(3))
     assert without_last_fault(plan, lambda event: False) is None
-
-
-def test_each_try_is_told() -> None:
-    told: list[ShrinkingProgress] = []
-    fails = Counting(lambda tried: 3 in numbers(tried))
-    shrunk = shrink(plan_of(*(event(number) for number in range(8))), fails, budget=ENOUGH, on_progress=told.append).plan
-    assert [progress.tried for progress in told] == list(range(1, fails.asked + 1))
-    assert told[-1].smallest == shrunk

@@ -1,4 +1,4 @@
-"""Manages the processes that run simulations in parallel."""
+"""Manages the processes that run worlds in parallel."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Final
 
-from lab.simulation.search.player import PlayRequest, play_requests
-from lab.simulation.search.worlds import WorldEnd, Worlds, without_end
-from rocketmq_broker.testing.simulation.plan import Plan
+from rocketmq_broker.testing.exploring.errors import UnusableTest
+from rocketmq_broker.testing.exploring.search.player import PlayRequest, play_requests
+from rocketmq_broker.testing.exploring.search.worlds import WorldEnd, Worlds
+from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan
 
 PATIENCE_S: Final = 600.0
-"""The time limit of one simulation in real seconds."""
+"""The time limit of one world in real seconds."""
 _WORLDS_PER_PROCESS: Final = 2000
-"""The number of simulations after which a process is replaced, to limit the effect of memory leaks."""
+"""The number of worlds after which a process is replaced, to limit the effect of memory leaks."""
 _LOOK_S: Final = 0.5
 
 
 class _PlayingProcess:
-    """A process, and the simulation that it is running."""
+    """A process, and the world that it is running."""
 
     def __init__(self, worlds: Worlds, environment: Mapping[str, str]) -> None:
         context = get_context("spawn")
@@ -36,23 +37,25 @@ class _PlayingProcess:
         self.played = 0
 
     def begin(self, request: PlayRequest) -> None:
-        """Starts a simulation."""
+        """Starts a world."""
         self.request, self._begun_at_s = request, time.monotonic()
         with suppress(BrokenPipeError):  # the process has died, which its connection shows
             self.connection.send(request)
 
     def end_of_world(self) -> WorldEnd | None:
-        """Returns the result of the simulation, or None if the process has exited."""
+        """Returns the result of the world, or None if the process has exited. Raises UnusableTest and UnreadablePlan."""
         try:
-            end: WorldEnd = self.connection.recv()
+            end: WorldEnd | UnusableTest | UnreadablePlan = self.connection.recv()
         except (EOFError, ConnectionResetError):
             return None
+        if not isinstance(end, WorldEnd):
+            raise end
         self.request = None
         self.played += 1
         return end
 
     def is_overdue(self, patience_s: float) -> bool:
-        """Returns True if the simulation has exceeded the time limit."""
+        """Returns True if the world has exceeded the time limit."""
         return self.request is not None and time.monotonic() - self._begun_at_s > patience_s
 
     def kill(self) -> int | None:
@@ -64,7 +67,7 @@ class _PlayingProcess:
 
 
 class PlayingProcesses:
-    """A pool of processes that run simulations. The processes end at the end of the `with` block."""
+    """A pool of processes that run worlds. The processes end at the end of the `with` block."""
 
     def __init__(
         self,
@@ -85,7 +88,7 @@ class PlayingProcesses:
         self._all: list[_PlayingProcess] = []
 
     def __enter__(self) -> PlayingProcesses:
-        """Returns the pool. Each process starts when it gets its first simulation."""
+        """Returns the pool. Each process starts when it gets its first world."""
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -94,22 +97,22 @@ class PlayingProcesses:
             process.kill()
         self._all.clear()
 
-    def play(self, plan: Plan | int, *, with_happenings: bool = False) -> WorldEnd:
-        """Runs one simulation."""
-        (end,) = self.play_all([plan], with_happenings=with_happenings)
+    def play(self, plan: Plan | int, is_recorded: bool = False) -> WorldEnd:
+        """Runs one world. `is_recorded` is whether the result contains the readable events."""
+        (end,) = self.play_all([plan], is_recorded)
         return end
 
-    def play_all(self, plans: Iterable[Plan | int], *, with_happenings: bool = False) -> Iterator[WorldEnd]:
-        """Yields the result of each simulation as it finishes. Starts no simulation while the caller handles a result.
+    def play_all(self, plans: Iterable[Plan | int], is_recorded: bool = False) -> Iterator[WorldEnd]:
+        """Yields the result of each world as it finishes. Starts no world while the caller handles a result.
 
-        If a process exits, or a simulation exceeds the time limit, the result is a violation of RUNS_TO_ITS_END.
+        If a process exits, or a world exceeds the time limit, the result is a violation of RUNS_TO_ITS_END.
         """
         waiting = iter(plans)
         for process in [process for process in self._all if process.request is not None]:
-            self._end(process)  # an earlier caller stopped before this simulation had ended
+            self._end(process)  # an earlier caller stopped before this world had ended
         while True:
             while (free := self._free()) is not None and (plan := next(waiting, None)) is not None:
-                free.begin(PlayRequest(plan, with_happenings))
+                free.begin(PlayRequest(plan, is_recorded))
             if not (busy := [process for process in self._all if process.request is not None]):
                 return
             yield from self._ends(busy)
@@ -132,21 +135,18 @@ class PlayingProcesses:
             request = process.request
             end = process.end_of_world()
             if end is None and request is not None:
-                end = self._without_end(request, f"its process died: exit code {self._end(process)}")
+                end = request.without_end(self._worlds, f"its process died: exit code {self._end(process)}")
             if end is not None:
                 yield end
         for process in busy:
             if process in self._all and process.is_overdue(self._patience_s) and process.request is not None:
                 request = process.request
                 self._end(process)
-                yield self._without_end(request, f"it had no end after {self._patience_s:g} s")
+                yield request.without_end(self._worlds, f"it had no end after {self._patience_s:g} s")
 
     def _end(self, process: _PlayingProcess) -> int | None:
         self._all.remove(process)
         return process.kill()
-
-    def _without_end(self, request: PlayRequest, text: str) -> WorldEnd:
-        return without_end(self._worlds.plan_of(request.plan) if isinstance(request.plan, int) else request.plan, text)
 
 
 def _start(start: Callable[[], None], environment: Mapping[str, str]) -> None:

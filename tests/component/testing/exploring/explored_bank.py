@@ -1,0 +1,35 @@
+"""Explored tests in a module, so that other processes can import them."""
+
+from __future__ import annotations
+
+import os
+
+from rocketmq_broker.testing.exploring import ExploredWorld, explore
+from tests.component.testing.exploring.small_bank import Bank
+
+
+@explore()
+def each_order_is_credited_once(world: ExploredWorld) -> None:
+    """Passes in each world."""
+    bank = Bank(world)
+    world.run(shop=bank.shop, bank=bank.bank)
+    bank.judge()
+
+
+@explore()
+def no_order_is_credited(world: ExploredWorld) -> None:
+    """Fails in each world with an order."""
+    bank = Bank(world)
+    world.run(shop=bank.shop, bank=bank.bank)
+    assert not bank.credits, "an order is credited"
+
+
+@explore()
+def ends_its_process(world: ExploredWorld) -> None:
+    """Ends the process that runs its world."""
+    world.run(shop=Bank(world).shop, until=lambda: os._exit(7))
+
+
+@explore()
+def needs_a_fixture(world: ExploredWorld, tmp_path: object) -> None:
+    """Needs pytest."""

@@ -1,0 +1,97 @@
+"""Explored tests run from the command line, in other processes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from rocketmq_broker.testing.exploring import UnusableTest
+from rocketmq_broker.testing.exploring.__main__ import app
+from rocketmq_broker.testing.exploring.explore import worlds_of
+from rocketmq_broker.testing.exploring.search.command import SearchCommand
+from rocketmq_broker.testing.simulation.plan import read_plan
+from tests.component.testing.exploring.explored_bank import (
+    each_order_is_credited_once,
+    ends_its_process,
+    needs_a_fixture,
+    no_order_is_credited,
+)
+
+BANK = "tests.component.testing.exploring.explored_bank:each_order_is_credited_once"
+
+
+class Ran:
+    """A command for an explored test, and its output."""
+
+    def __init__(self, folder: Path, test: object) -> None:
+        self._printed = io.StringIO()
+        console = Console(file=self._printed, width=200)
+        self.command = SearchCommand(worlds_of(test), console, folder, "v1", "explore", processes=1, shrinking_tries=5)  # type: ignore[arg-type]
+
+    @property
+    def printed(self) -> str:
+        return self._printed.getvalue()
+
+
+def test_the_command_plays_the_worlds_that_the_decorator_plays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = Ran(tmp_path, each_order_is_credited_once)
+    assert ran.command.search(range(1, 6)) == 0
+    assert ran.command.search(range(1, 11)) == 0
+    assert "kept for this code: 10 worlds" in ran.printed
+    fired = [line for line in ran.printed.splitlines() if line.startswith(("fired: ", "never fired: "))]
+    test = each_order_is_credited_once.test  # type: ignore[attr-defined]
+    ends = [test.play(seed, False) for seed in range(1, 11)]
+    for kind in {kind for end in ends for kind in end.fired}:
+        count = sum(end.fired.get(kind, 0) for end in ends)
+        assert f"{kind} {count}" in fired[-2] if count else kind in fired[-1]
+
+
+def test_a_failure_is_shrunk_and_its_plan_fails_again(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, no_order_is_credited)
+    assert ran.command.search(range(1, 6)) == 1
+    assert "no_order_is_credited fails in the world of seed 1: AssertionError: an order is credited" in ran.printed
+    file = tmp_path / "simulation" / "failed" / "1.json"
+    assert f"Repeat: explore --plan {file}" in ran.printed
+    assert ran.command.play_plan(read_plan(file.read_bytes()), file) == 1
+
+
+def test_a_world_that_ends_its_process_is_reported_with_the_plan_of_its_seed(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, ends_its_process)
+    assert ran.command.search(range(3, 4)) == 1
+    assert "A world runs to its end. its process died: exit code 7" in ran.printed
+    assert read_plan((tmp_path / "simulation" / "failed" / "3.json").read_bytes()).seed == 3
+
+
+def test_the_plan_of_a_seed_is_the_one_that_is_played() -> None:
+    worlds = worlds_of(each_order_is_credited_once)
+    assert worlds.plan_of(3) == worlds.play(3, False).plan
+
+
+def test_a_test_with_fixtures_is_refused() -> None:
+    with pytest.raises(UnusableTest, match="needs_a_fixture needs pytest for its parameter `tmp_path`"):
+        worlds_of(needs_a_fixture)
+    with pytest.raises(UnusableTest, match="it must be a function with the decorator @explore"):
+        worlds_of(test_a_test_with_fixtures_is_refused)
+
+
+def test_one_seed_is_played_and_drawn(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(app, [BANK, "--seed", "7", "--output", str(tmp_path), "--code", __file__])
+    assert ran.exit_code == 0, ran.output
+    assert "Every promise held" in ran.output
+    assert f"{BANK} --seed 7" in (tmp_path / "world-7.html").read_text()
+
+
+def test_digests_of_new_interpreters_are_equal(tmp_path: Path) -> None:
+    assert Ran(tmp_path, each_order_is_credited_once).command.check_digests(range(1, 3)) == 0
+
+
+def test_a_plan_with_an_unknown_target_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text('{"seed": 1, "ends_s": 4, "shape": {}, "events": [{"at_s": 1, "what": "process.kill", "where": "pub"}]}')
+    ran = CliRunner().invoke(app, [BANK, "--plan", str(file), "--output", str(tmp_path), "--code", __file__])
+    assert ran.exit_code == 2
+    assert "process.kill at 1 s has an unknown target pub" in ran.output.replace("\n", " ")
