@@ -16,10 +16,12 @@ from rocketmq_broker.testing.exploring.errors import (
 )
 from rocketmq_broker.testing.exploring.explore import explore
 from rocketmq_broker.testing.exploring.remote import RemoteCallFailed
+from rocketmq_broker.testing.exploring.search.worlds import FoundBroken
 from rocketmq_broker.testing.exploring.world import ExploredWorld
 
 __all__ = [
     "ExploredWorld",
+    "FoundBroken",
     "NeverSettled",
     "ProgramFailed",
     "PromisesBroken",

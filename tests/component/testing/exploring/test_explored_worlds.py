@@ -25,7 +25,16 @@ from rocketmq_broker.client import (
     PushConsumer,
     TransactionProducer,
 )
-from rocketmq_broker.testing.exploring import ExploredWorld, NeverSettled, ProgramFailed, RuleBroken, WorldFailed, explore
+from rocketmq_broker.testing.exploring import (
+    ExploredWorld,
+    FoundBroken,
+    NeverSettled,
+    ProgramFailed,
+    PromisesBroken,
+    RuleBroken,
+    WorldFailed,
+    explore,
+)
 from tests.component.testing.exploring.small_bank import COMMIT, ROLLBACK, Bank, order
 
 CHECKOUT = Path(__file__).parents[4]
@@ -342,3 +351,17 @@ def test_a_world_does_not_depend_on_the_seed_of_hashes() -> None:
     digests = [run_python(program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")]
     assert len(digests[0].split()) == 5
     assert digests[0] == digests[1]
+
+
+def test_a_test_reports_several_violations_at_once(tmp_path: Path) -> None:
+    promise = "Each order has one credit."
+
+    def finds_two(world: ExploredWorld) -> None:
+        world.run(shop=serves_nobody)
+        raise PromisesBroken([FoundBroken(promise, "order-1 has none", ("order-1",)), FoundBroken(promise, "order-2 has two")])
+
+    text = str(failure_of(finds_two, tmp_path))
+    assert text.startswith(f"finds_two fails in the world of seed 1: {promise} order-1 has none\n  {promise} order-2 has two\n")
+    page = (tmp_path / "world-1.html").read_text()
+    assert "order-1 has none" in page
+    assert "order-2 has two" in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -152,7 +153,7 @@ class PlayingProcesses:
 def _start(start: Callable[[], None], environment: Mapping[str, str]) -> None:
     """Starts a process that ignores Ctrl-C, because the search itself ends its processes."""
     before = {name: os.environ.get(name) for name in environment}
-    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    old_mask = set() if sys.platform == "win32" else signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ.update(environment)
     try:
         start()
@@ -162,4 +163,5 @@ def _start(start: Callable[[], None], environment: Mapping[str, str]) -> None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+        if sys.platform != "win32":
+            signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
