@@ -77,11 +77,11 @@ async def test_a_group_that_began_at_the_end_misses_nothing_by_a_crash(
     rocketmq: RocketMQ, pops: Pops, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await send("before")
-    monkeypatch.setattr(pops()._next._young_queues, "_max_bytes", 0)
+    monkeypatch.setattr(pops()._next.young_queues, "_max_bytes", 0)
     assert await pops().pop("credits", "orders") == []
     await send("after")
     await crash(rocketmq)
-    monkeypatch.setattr(pops()._next._young_queues, "_max_bytes", 0)
+    monkeypatch.setattr(pops()._next.young_queues, "_max_bytes", 0)
     assert bodies(await pops().pop("credits", "orders")) == ["after"]
 
 

@@ -274,7 +274,7 @@ async def test_a_group_that_begins_at_the_end_gets_what_comes_later(
     rocketmq: RocketMQ, pops: Pops, send: Send, monkeypatch: pytest.MonkeyPatch, fifo: bool
 ) -> None:
     await send("before")
-    monkeypatch.setattr(pops()._next._young_queues, "_max_bytes", 0)
+    monkeypatch.setattr(pops()._next.young_queues, "_max_bytes", 0)
     assert await pop(pops, fifo=fifo) == []
     await send("after")
     assert bodies(await pop(pops, fifo=fifo)) == ["after"]
