@@ -13,24 +13,19 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from demo.ports import free_ports
 from demo.processes import Process, Processes
 from demo.system import QUICK_CHECKS, System, add_broker
 from service_runtime.starting.start import exempt_loopback_from_proxies
+from tests import examples
 from tests.played_worlds import pytest_terminal_summary
 from tests.side_by_side import pytest_xdist_make_scheduler
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["pytest_terminal_summary", "pytest_xdist_make_scheduler"]
-
-# How long an example takes says something about the machine only.
-settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("tests"), max_examples=20)  # make check
-settings.load_profile("tests")
+__all__ = ["examples", "pytest_terminal_summary", "pytest_xdist_make_scheduler"]
 
 # A shell starts what it puts in the background with SIGINT ignored, and children would inherit that: Ctrl-C could not be tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -4,7 +4,7 @@ The services' and broker's own code creates the data. Then faults are injected l
 changed or added, wrong decisions, and flipped bytes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,12 @@ class BrokenBooks:
     def add(self, name: str, number: int, at_ms: int = AT_MS) -> str:
         """Creates an order with the fault that the story `name` describes. Returns the order id."""
         order_id, self.at_ms = f"{name[:30]} {number}".replace(" ", "-"), at_ms
-        told = STORIES[name](self, order_id)
-        if told[0] in SUMMED:
+        story = STORIES[name]
+        story.tell(self, order_id)
+        if story.finding in SUMMED:
             self.healthy += 1
         else:
-            self.expected[order_id] = told
+            self.expected[order_id] = story.finding, story.cause
         return order_id
 
     def place(self, o: str, at_ms: int | None = None, *, currency: str = "EUR") -> None:
@@ -158,518 +159,251 @@ class BrokenBooks:
         self.shop.credits.commit()
 
 
-Story = Callable[[BrokenBooks, str], Told]
-STORIES: dict[str, Story] = {}
+Telling = Callable[[BrokenBooks, str], object]
 
 
-def story(tell: Story) -> Story:
-    STORIES[tell.__name__.replace("_", " ")] = tell
+@dataclass(frozen=True)
+class Book:
+    """One order: how it is created, and its expected class and cause."""
+
+    tell: Telling
+    finding: Finding
+    cause: Cause | None = None
+
+
+def books_by_name(table: Mapping[tuple[Finding, Cause | None], Mapping[str, Telling]]) -> dict[str, Book]:
+    """Returns the books of a table, which groups them by what is found of them."""
+    return {name: Book(tell, *found) for found, tellings in table.items() for name, tell in tellings.items()}
+
+
+def steps(*tellings: Telling, at_ms: int | None = None) -> Telling:
+    """Returns a function that calls the functions in turn, at this time, and returns what the last one returned."""
+
+    def tell(books: BrokenBooks, o: str) -> object:
+        books.at_ms = at_ms or books.at_ms
+        return [step(books, o) for step in tellings][-1]
+
     return tell
 
 
-@story
-def healthy(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    return Finding.MATCHED, None
+def orders(statement: str) -> Telling:
+    """Returns a function that executes a statement in the order database. `?` is the order id."""
+    return lambda books, o: books.in_orders(statement, o)
 
 
-@story
-def sent_twice_after_a_time_out(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.announce(o, born=2)
-    return Finding.MATCHED, None
+def credits(statement: str) -> Telling:
+    """Returns a function that executes a statement in the credit database."""
+    return lambda books, o: books.in_credits(statement, o)
 
 
-@story
-def discarded_and_resumed(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.half(o, books.at_ms, decided=False)
-    books.log.discard(o, at=books.at_ms + 1)
+def expired(books: BrokenBooks, o: str) -> None:
+    until = f"pay_until_ms = {books.at_ms + 5}, ended_at_ms = {books.at_ms + 9}"
+    announced_in_half(books, o)
+    books.in_orders(f"UPDATE orders SET state = 'EXPIRED', {until} WHERE order_id = ?", o)
+    books.in_orders("UPDATE transactions SET state = 'ROLLED_BACK' WHERE order_id = ?", o)
+
+
+def discarded_and_resumed(books: BrokenBooks, o: str) -> None:
+    discarded(books, o)
     books.half(o, books.at_ms + 2)
     books.deliver(o, books.at_ms + 3)
     books.credit(o)
-    return Finding.MATCHED, None
 
 
-@story
-def credited_after_two_retries_and_a_dead_letter(books: BrokenBooks, o: str) -> Told:
+def credited_after_two_retries_and_a_dead_letter(books: BrokenBooks, o: str) -> None:
     books.health(o)
-    for at, write in enumerate(
-        (books.log.delay, books.log.retry, books.log.delay, books.log.retry, books.log.bury, books.log.retry)
-    ):
+    log = books.log
+    for at, write in enumerate((log.delay, log.retry, log.delay, log.retry, log.bury, log.retry)):
         write(o, at=books.at_ms + at)
-    return Finding.MATCHED, None
 
 
-@story
-def rolled_back(books: BrokenBooks, o: str) -> Told:
-    books.half(o)
-    books.in_orders("INSERT INTO transactions VALUES ('U-' || ?, NULL, 'ROLLED_BACK', 1, 'order')", o)
-    return Finding.ROLLED_BACK, None
-
-
-@story
-def young(books: BrokenBooks, o: str) -> Told:
-    books.place(o, AS_OF_MS)
-    return Finding.IN_FLIGHT, Cause.YOUNG
-
-
-@story
-def pending(books: BrokenBooks, o: str) -> Told:
-    books.place(o, LATE_MS)
-    books.half(o, LATE_MS, decided=False)
-    return Finding.IN_FLIGHT, Cause.PENDING
-
-
-@story
-def pending_and_moved_forward(books: BrokenBooks, o: str) -> Told:
-    books.place(o, LATE_MS)
-    books.half(o, LATE_MS - 1)
-    books.half(o, LATE_MS, decided=False)
-    return Finding.IN_FLIGHT, Cause.PENDING
-
-
-@story
-def overdue(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.half(o, decided=False)
-    return Finding.OVERDUE, Cause.PENDING
-
-
-@story
-def waiting_for_redelivery(books: BrokenBooks, o: str) -> Told:
-    books.at_ms = LATE_MS
-    books.place(o)
-    books.announce(o)
-    books.log.delay(o, at=LATE_MS)
-    return Finding.IN_FLIGHT, Cause.REDELIVERING
-
-
-@story
-def credit_lost(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.announce(o)
-    return Finding.MISSING_CREDIT, Cause.CONSUMED
-
-
-@story
-def dead_letter(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.announce(o)
-    books.log.bury(o, at=books.at_ms)
-    return Finding.MISSING_CREDIT, Cause.DEAD_LETTER
-
-
-@story
-def discarded(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.half(o, decided=False)
-    books.log.discard(o, at=books.at_ms + 1)
-    return Finding.MISSING_CREDIT, Cause.DISCARDED
-
-
-@story
-def commit_taken_for_rollback(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.half(o)
-    return Finding.MISSING_CREDIT, Cause.ROLLED_BACK
-
-
-@story
-def never_announced(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    return Finding.MISSING_CREDIT, Cause.NO_MESSAGE
-
-
-@story
-def order_row_lost(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.in_orders("DELETE FROM orders WHERE order_id = ?", o)
-    return Finding.CREDIT_WITHOUT_ORDER, Cause.ORDER_LOST
-
-
-@story
-def credit_of_a_rollback(books: BrokenBooks, o: str) -> Told:
-    rolled_back(books, o)
-    books.credit(o)
-    return Finding.CREDIT_WITHOUT_ORDER, Cause.ROLLED_BACK
-
-
-@story
-def credit_invented(books: BrokenBooks, o: str) -> Told:
-    books.credit(o)
-    return Finding.CREDIT_WITHOUT_ORDER, Cause.NO_MESSAGE
-
-
-@story
-def credit_invented_and_reversed(books: BrokenBooks, o: str) -> Told:
-    books.credit(o)
-    books.reverse(o)
-    return Finding.REVERSED, None
-
-
-@story
-def cancelled(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.cancel(o)
-    books.take_back(o)
-    return Finding.REVERSED, None
-
-
-@story
-def cancelled_and_on_its_way(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.cancel(o, LATE_MS, decided=False)
-    return Finding.IN_FLIGHT, Cause.CANCELLING
-
-
-@story
-def cancelled_and_not_reversed(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.cancel(o)
-    return Finding.MISSING_REVERSAL, Cause.CONSUMED
-
-
-@story
-def awaiting_its_payment(books: BrokenBooks, o: str) -> Told:
-    books.place(o, LATE_MS)
-    books.half(o, LATE_MS, decided=False)
-    books.in_orders(f"UPDATE orders SET state = 'AWAITING_PAYMENT', pay_until_ms = {AS_OF_MS} WHERE order_id = ?", o)
-    books.in_orders("UPDATE transactions SET state = 'PENDING' WHERE order_id = ?", o)
-    return Finding.IN_FLIGHT, Cause.PENDING
-
-
-@story
-def expired(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.half(o)
-    until = f"pay_until_ms = {books.at_ms + 5}, ended_at_ms = {books.at_ms + 9}"
-    books.in_orders(f"UPDATE orders SET state = 'EXPIRED', {until} WHERE order_id = ?", o)
-    books.in_orders("UPDATE transactions SET state = 'ROLLED_BACK' WHERE order_id = ?", o)
-    return Finding.ENDED, None
-
-
-@story
-def credit_of_an_order_that_stands_reversed(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.reverse(o)
-    return Finding.REVERSED_ORDER, None
-
-
-@story
-def reversed_with_the_wrong_sign(books: BrokenBooks, o: str) -> Told:
-    books.credit(o)
-    books.reverse(o, sign=1)
-    return Finding.REVERSAL_MISMATCH, None
-
-
-@story
-def message_of_a_rollback(books: BrokenBooks, o: str) -> Told:
-    rolled_back(books, o)
-    books.deliver(o)
-    return Finding.MESSAGE_WITHOUT_ORDER, Cause.ROLLED_BACK
-
-
-@story
-def message_invented(books: BrokenBooks, o: str) -> Told:
-    books.announce(o)
-    return Finding.MESSAGE_WITHOUT_ORDER, Cause.NO_TRANSACTION
-
-
-@story
-def order_row_lost_unannounced(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.in_orders("DELETE FROM orders WHERE order_id = ?", o)
-    return Finding.TRANSACTION_WITHOUT_ORDER, Cause.ORDER_LOST
-
-
-@story
-def credited_twice(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.credit(o)
-    return Finding.DOUBLE_CREDIT, Cause.ONE_MESSAGE
-
-
-@story
-def another_amount(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.in_credits("UPDATE credits SET amount_cents = 1251 WHERE order_id = ?", o)
-    return Finding.AMOUNT_MISMATCH, Cause.LEDGER
-
-
-@story
-def order_raised(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.in_orders("UPDATE orders SET total_cents = 9900 WHERE order_id = ?", o)
-    return Finding.AMOUNT_MISMATCH, Cause.ORDER_OR_MESSAGE
-
-
-@story
-def absurd_amount(books: BrokenBooks, o: str) -> Told:
-    """Raises the amount of a credit to the maximum integer, which must not overflow in sums."""
-    books.health(o)
-    books.in_credits(f"UPDATE credits SET amount_cents = {2**63 - 1} WHERE order_id = ?", o)
-    return Finding.AMOUNT_MISMATCH, Cause.LEDGER
-
-
-@story
-def points_rounded_up(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.in_credits("UPDATE credits SET points = 13 WHERE order_id = ?", o)
-    books.in_credits("UPDATE balances SET points = 13 WHERE customer = 'customer of ' || ?", o)
-    return Finding.POINTS_MISMATCH, Cause.LEDGER
-
-
-@story
-def wrong_customer(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.announce(o)
-    books.credit(o, customer="somebody else")
-    return Finding.WRONG_CUSTOMER, Cause.LEDGER
-
-
-@story
-def somebody_elses_transaction(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.in_credits("UPDATE credits SET transaction_id = 'U-other' WHERE order_id = ?", o)
-    return Finding.WRONG_TRANSACTION, Cause.LEDGER
-
-
-@story
-def two_order_rows(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.in_orders(
-        "INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms, state)"
-        " SELECT order_id, customer, 1, 'EUR', 1, state FROM orders WHERE order_id = ?",
-        o,
-    )
-    return Finding.DUPLICATE_ORDER, None
-
-
-@story
-def marker_for_an_order_that_stands(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.in_orders("UPDATE transactions SET state = 'ROLLED_BACK', order_id = NULL WHERE order_id = ?", o)
-    return Finding.ROLLED_BACK_ORDER, Cause.MARKER
-
-
-@story
-def transaction_row_lost(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.in_orders("DELETE FROM transactions WHERE order_id = ?", o)
-    return Finding.ORDER_WITHOUT_TRANSACTION, None
-
-
-@story
-def item_changed(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.in_orders("UPDATE order_items SET quantity = quantity + 1 WHERE order_id = ?", o)
-    return Finding.ITEMS_MISMATCH, None
-
-
-@story
-def currency_changed(books: BrokenBooks, o: str) -> Told:
-    books.place(o, currency="USD")
-    books.announce(o)
-    books.credit(o)
-    return Finding.CURRENCY_MISMATCH, None
-
-
-@story
-def amount_in_the_body(books: BrokenBooks, o: str) -> Told:
-    books.health(o, total_cents=1251)
-    return Finding.MESSAGE_MISMATCH, Cause.AMOUNT
-
-
-@story
-def key_of_another(books: BrokenBooks, o: str) -> Told:
-    books.health(o, key="another-order")
-    return Finding.MESSAGE_MISMATCH, Cause.NAME
-
-
-@story
-def delivered_twice(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.deliver(o)
-    return Finding.DOUBLED_DELIVERY, None
-
-
-@story
-def credited_without_a_message(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.credit(o)
-    return Finding.ORDER_WITHOUT_MESSAGE, Cause.NO_MESSAGE
-
-
-@story
-def byte_flipped_in_the_body(books: BrokenBooks, o: str) -> Told:
-    books.log.flip(books.health(o), b"total_cents")
-    return Finding.DAMAGED_MESSAGE, Cause.DAMAGE
-
-
-@story
-def byte_flipped_in_the_head(books: BrokenBooks, o: str) -> Told:
-    books.log.flip(books.health(o), b"\xda\xa3\x20\xa7")
-    return Finding.DAMAGED_MESSAGE, Cause.DAMAGE
-
-
-@story
-def byte_flipped_in_the_topic(books: BrokenBooks, o: str) -> Told:
-    books.log.flip(books.health(o), b"orders", behind=b"\x06")
-    return Finding.DAMAGED_MESSAGE, Cause.DAMAGE
-
-
-@story
-def byte_flipped_in_the_key(books: BrokenBooks, o: str) -> Told:
-    books.log.flip(books.health(o), o.encode(), behind=f"{properties.KEYS}\x01".encode())
-    return Finding.MESSAGE_MISMATCH, Cause.NAME
-
-
-@story
-def byte_flipped_in_the_transaction_id(books: BrokenBooks, o: str) -> Told:
-    books.log.flip(books.health(o), f"U-{o}".encode())
-    return Finding.MESSAGE_MISMATCH, Cause.TRANSACTION
-
-
-@story
-def byte_flipped_and_not_credited(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.log.flip(books.announce(o), b"total_cents")
-    return Finding.MISSING_CREDIT, Cause.DAMAGE
-
-
-@story
-def waiting_in_the_inbox(books: BrokenBooks, o: str) -> Told:
-    books.at_ms = LATE_MS
-    books.place(o)
-    books.announce(o)
-    books.store(o)
-    return Finding.IN_FLIGHT, Cause.WAITING
-
-
-@story
-def failing_in_the_inbox(books: BrokenBooks, o: str) -> Told:
-    books.at_ms = LATE_MS
-    books.place(o)
-    books.announce(o)
-    books.store(o, "FAILED")
-    return Finding.IN_FLIGHT, Cause.WAITING
-
-
-@story
-def overdue_in_the_inbox(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.announce(o)
-    books.store(o, "FAILED")
-    return Finding.OVERDUE, Cause.WAITING
-
-
-@story
-def parked(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.announce(o)
-    books.store(o, "PARKED")
-    return Finding.MISSING_CREDIT, Cause.PARKED
-
-
-@story
-def parked_and_retried(books: BrokenBooks, o: str) -> Told:
-    books.at_ms = LATE_MS
-    books.place(o)
-    books.announce(o)
-    books.store(o, "PARKED")
-    books.store(o, copy=2)
-    return Finding.IN_FLIGHT, Cause.WAITING
-
-
-@story
-def dismissed(books: BrokenBooks, o: str) -> Told:
-    books.place(o)
-    books.announce(o)
-    books.store(o, "DISMISSED")
-    return Finding.MISSING_CREDIT, Cause.DISMISSED
-
-
-@story
-def redelivered_beside_its_credit(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.store(o, at_ms=AS_OF_MS)
-    books.store(o, at_ms=AS_OF_MS - 1, copy=2)
-    return Finding.MATCHED, None
-
-
-@story
-def left_in_the_inbox_beside_its_credit(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.store(o, at_ms=LATE_MS)
-    return Finding.IN_FLIGHT, Cause.WAITING
-
-
-@story
-def left_in_the_inbox_for_long(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.store(o, "FAILED")
-    return Finding.OVERDUE, Cause.WAITING
-
-
-@story
-def parked_beside_its_credit(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.store(o, "PARKED")
-    return Finding.MESSAGE_MISMATCH, Cause.PARKED
-
-
-@story
-def copy_dismissed(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.store(o, "DISMISSED")
-    return Finding.MATCHED, None
-
-
-@story
-def cancellation_waiting_in_the_inbox(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.cancel(o, LATE_MS)
-    books.store(o, at_ms=LATE_MS, kind="order_cancellations")
-    return Finding.IN_FLIGHT, Cause.WAITING
-
-
-@story
-def cancellation_parked(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.cancel(o)
-    books.store(o, "PARKED", kind="order_cancellations")
-    return Finding.MISSING_REVERSAL, Cause.PARKED
-
-
-@story
-def refused_and_not_reported_yet(books: BrokenBooks, o: str) -> Told:
-    books.at_ms = LATE_MS
-    books.place(o)
-    books.announce(o)
+def refused_and_not_reported_yet(books: BrokenBooks, o: str) -> None:
+    consumed(books, o)
     books.credit(o, amount_cents=0)
     books.reverse(o, message_id="refused U-" + o, transaction_id="U-" + o)
     books.in_credits("UPDATE credits SET message_id = 'refused U-' || order_id WHERE order_id = ?", o)
     books.store(o, kind="credit_refusals")
-    return Finding.IN_FLIGHT, Cause.WAITING
 
 
-@story
-def stored_without_an_order(books: BrokenBooks, o: str) -> Told:
-    books.store(o)
-    return Finding.MESSAGE_WITHOUT_ORDER, Cause.NO_MESSAGE
+def flipped(letters: str | None = None, behind: bytes = b"", *, first: Telling = BrokenBooks.health) -> Telling:
+    """Returns a function that flips a byte of the order's message: at the letters, in which `?` is the order id."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        offset = first(books, o)
+        assert isinstance(offset, int)
+        books.log.flip(offset, b"\xda\xa3\x20\xa7" if letters is None else letters.replace("?", o).encode(), behind=behind)
+
+    return tell
 
 
-@story
-def stored_by_another_consumer(books: BrokenBooks, o: str) -> Told:
+healthy: Telling = BrokenBooks.health
+consumed = steps(BrokenBooks.place, BrokenBooks.announce)
+announced_in_half = steps(BrokenBooks.place, BrokenBooks.half)
+pending: Telling = steps(BrokenBooks.place, lambda books, o: books.half(o, decided=False))
+discarded = steps(pending, lambda books, o: books.log.discard(o, at=books.at_ms + 1))
+rolled_back = steps(BrokenBooks.half, orders("INSERT INTO transactions VALUES ('U-' || ?, NULL, 'ROLLED_BACK', 1, 'order')"))
+order_deleted = orders("DELETE FROM orders WHERE order_id = ?")
+
+
+def stored(status: str = "NEW", *, first: Telling = healthy, at_ms: int | None = None, **more: Any) -> Telling:
+    """Returns a function that creates an order, and then stores a message of it in the inbox at this time."""
+    return steps(first, lambda books, o: books.store(o, status, at_ms=at_ms, **more))
+
+
+def cancelled(books: BrokenBooks, o: str) -> None:
     books.health(o)
-    books.store(o, "PARKED")
-    books.in_credits("UPDATE rocketmq_inbox SET consumer = 'inventory_service' WHERE message_key = 'orders ' || ? || ' 1'", o)
-    return Finding.MATCHED, None
+    books.cancel(o)
 
 
-@story
-def stored_in_an_unknown_status(books: BrokenBooks, o: str) -> Told:
-    books.health(o)
-    books.store(o, "LOST")
-    return Finding.UNKNOWN_ROW, None
+STORIES = books_by_name(
+    {
+        (Finding.MATCHED, None): {
+            "healthy": healthy,
+            "sent twice after a time out": steps(healthy, lambda books, o: books.announce(o, born=2)),
+            "discarded and resumed": discarded_and_resumed,
+            "credited after two retries and a dead letter": credited_after_two_retries_and_a_dead_letter,
+            "redelivered beside its credit": stored(at_ms=AS_OF_MS - 1, copy=2, first=stored(at_ms=AS_OF_MS)),
+            "copy dismissed": stored("DISMISSED"),
+            "stored by another consumer": steps(
+                stored("PARKED"),
+                credits("UPDATE rocketmq_inbox SET consumer = 'inventory_service' WHERE message_key = 'orders ' || ? || ' 1'"),
+            ),
+        },
+        (Finding.ROLLED_BACK, None): {"rolled back": rolled_back},
+        (Finding.ENDED, None): {"expired": expired},
+        (Finding.REVERSED, None): {
+            "credit invented and reversed": steps(BrokenBooks.credit, BrokenBooks.reverse),
+            "cancelled": steps(cancelled, BrokenBooks.take_back),
+        },
+        (Finding.IN_FLIGHT, Cause.YOUNG): {"young": lambda books, o: books.place(o, AS_OF_MS)},
+        (Finding.IN_FLIGHT, Cause.PENDING): {
+            "pending": steps(pending, at_ms=LATE_MS),
+            "pending and moved forward": steps(
+                BrokenBooks.place,
+                lambda books, o: books.half(o, LATE_MS - 1),
+                lambda books, o: books.half(o, decided=False),
+                at_ms=LATE_MS,
+            ),
+            "awaiting its payment": steps(
+                pending,
+                orders(f"UPDATE orders SET state = 'AWAITING_PAYMENT', pay_until_ms = {AS_OF_MS} WHERE order_id = ?"),
+                orders("UPDATE transactions SET state = 'PENDING' WHERE order_id = ?"),
+                at_ms=LATE_MS,
+            ),
+        },
+        (Finding.IN_FLIGHT, Cause.REDELIVERING): {
+            "waiting for redelivery": steps(consumed, lambda books, o: books.log.delay(o, at=LATE_MS), at_ms=LATE_MS),
+        },
+        (Finding.IN_FLIGHT, Cause.CANCELLING): {
+            "cancelled and on its way": steps(healthy, lambda books, o: books.cancel(o, LATE_MS, decided=False)),
+        },
+        (Finding.IN_FLIGHT, Cause.WAITING): {
+            "waiting in the inbox": steps(stored(first=consumed), at_ms=LATE_MS),
+            "failing in the inbox": steps(stored("FAILED", first=consumed), at_ms=LATE_MS),
+            "parked and retried": steps(stored(copy=2, first=stored("PARKED", first=consumed)), at_ms=LATE_MS),
+            "left in the inbox beside its credit": stored(at_ms=LATE_MS),
+            "cancellation waiting in the inbox": stored(
+                first=steps(healthy, lambda books, o: books.cancel(o, LATE_MS)), at_ms=LATE_MS, kind="order_cancellations"
+            ),
+            "refused and not reported yet": steps(refused_and_not_reported_yet, at_ms=LATE_MS),
+        },
+        (Finding.OVERDUE, Cause.PENDING): {"overdue": pending},
+        (Finding.OVERDUE, Cause.WAITING): {
+            "overdue in the inbox": stored("FAILED", first=consumed),
+            "left in the inbox for long": stored("FAILED"),
+        },
+        (Finding.MISSING_CREDIT, Cause.CONSUMED): {"credit lost": consumed},
+        (Finding.MISSING_CREDIT, Cause.DEAD_LETTER): {
+            "dead letter": steps(consumed, lambda books, o: books.log.bury(o, at=books.at_ms)),
+        },
+        (Finding.MISSING_CREDIT, Cause.DISCARDED): {"discarded": discarded},
+        (Finding.MISSING_CREDIT, Cause.ROLLED_BACK): {"commit taken for rollback": announced_in_half},
+        (Finding.MISSING_CREDIT, Cause.NO_MESSAGE): {"never announced": BrokenBooks.place},
+        (Finding.MISSING_CREDIT, Cause.DAMAGE): {
+            "byte flipped and not credited": flipped("total_cents", first=consumed),
+        },
+        (Finding.MISSING_CREDIT, Cause.PARKED): {"parked": stored("PARKED", first=consumed)},
+        (Finding.MISSING_CREDIT, Cause.DISMISSED): {"dismissed": stored("DISMISSED", first=consumed)},
+        (Finding.MISSING_REVERSAL, Cause.CONSUMED): {"cancelled and not reversed": cancelled},
+        (Finding.MISSING_REVERSAL, Cause.PARKED): {
+            "cancellation parked": stored("PARKED", first=cancelled, kind="order_cancellations"),
+        },
+        (Finding.CREDIT_WITHOUT_ORDER, Cause.ORDER_LOST): {"order row lost": steps(healthy, order_deleted)},
+        (Finding.CREDIT_WITHOUT_ORDER, Cause.ROLLED_BACK): {"credit of a rollback": steps(rolled_back, BrokenBooks.credit)},
+        (Finding.CREDIT_WITHOUT_ORDER, Cause.NO_MESSAGE): {"credit invented": BrokenBooks.credit},
+        (Finding.REVERSED_ORDER, None): {"credit of an order that stands reversed": steps(healthy, BrokenBooks.reverse)},
+        (Finding.REVERSAL_MISMATCH, None): {
+            "reversed with the wrong sign": steps(BrokenBooks.credit, lambda books, o: books.reverse(o, sign=1)),
+        },
+        (Finding.MESSAGE_WITHOUT_ORDER, Cause.ROLLED_BACK): {"message of a rollback": steps(rolled_back, BrokenBooks.deliver)},
+        (Finding.MESSAGE_WITHOUT_ORDER, Cause.NO_TRANSACTION): {"message invented": BrokenBooks.announce},
+        (Finding.MESSAGE_WITHOUT_ORDER, Cause.NO_MESSAGE): {"stored without an order": BrokenBooks.store},
+        (Finding.TRANSACTION_WITHOUT_ORDER, Cause.ORDER_LOST): {
+            "order row lost unannounced": steps(BrokenBooks.place, order_deleted),
+        },
+        (Finding.DOUBLE_CREDIT, Cause.ONE_MESSAGE): {"credited twice": steps(healthy, BrokenBooks.credit)},
+        (Finding.AMOUNT_MISMATCH, Cause.LEDGER): {
+            "another amount": steps(healthy, credits("UPDATE credits SET amount_cents = 1251 WHERE order_id = ?")),
+            # The maximum integer must not overflow in sums.
+            "absurd amount": steps(healthy, credits(f"UPDATE credits SET amount_cents = {2**63 - 1} WHERE order_id = ?")),
+        },
+        (Finding.AMOUNT_MISMATCH, Cause.ORDER_OR_MESSAGE): {
+            "order raised": steps(healthy, orders("UPDATE orders SET total_cents = 9900 WHERE order_id = ?")),
+        },
+        (Finding.POINTS_MISMATCH, Cause.LEDGER): {
+            "points rounded up": steps(
+                healthy,
+                credits("UPDATE credits SET points = 13 WHERE order_id = ?"),
+                credits("UPDATE balances SET points = 13 WHERE customer = 'customer of ' || ?"),
+            ),
+        },
+        (Finding.WRONG_CUSTOMER, Cause.LEDGER): {
+            "wrong customer": steps(consumed, lambda books, o: books.credit(o, customer="somebody else")),
+        },
+        (Finding.WRONG_TRANSACTION, Cause.LEDGER): {
+            "somebody elses transaction": steps(
+                healthy, credits("UPDATE credits SET transaction_id = 'U-other' WHERE order_id = ?")
+            ),
+        },
+        (Finding.DUPLICATE_ORDER, None): {
+            "two order rows": steps(
+                healthy,
+                orders(
+                    "INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms, state)"
+                    " SELECT order_id, customer, 1, 'EUR', 1, state FROM orders WHERE order_id = ?"
+                ),
+            ),
+        },
+        (Finding.ROLLED_BACK_ORDER, Cause.MARKER): {
+            "marker for an order that stands": steps(
+                healthy, orders("UPDATE transactions SET state = 'ROLLED_BACK', order_id = NULL WHERE order_id = ?")
+            ),
+        },
+        (Finding.ORDER_WITHOUT_TRANSACTION, None): {
+            "transaction row lost": steps(healthy, orders("DELETE FROM transactions WHERE order_id = ?")),
+        },
+        (Finding.ITEMS_MISMATCH, None): {
+            "item changed": steps(healthy, orders("UPDATE order_items SET quantity = quantity + 1 WHERE order_id = ?")),
+        },
+        (Finding.CURRENCY_MISMATCH, None): {
+            "currency changed": steps(lambda books, o: books.place(o, currency="USD"), BrokenBooks.announce, BrokenBooks.credit),
+        },
+        (Finding.MESSAGE_MISMATCH, Cause.AMOUNT): {"amount in the body": lambda books, o: books.health(o, total_cents=1251)},
+        (Finding.MESSAGE_MISMATCH, Cause.NAME): {
+            "key of another": lambda books, o: books.health(o, key="another-order"),
+            "byte flipped in the key": flipped("?", behind=f"{properties.KEYS}\x01".encode()),
+        },
+        (Finding.MESSAGE_MISMATCH, Cause.TRANSACTION): {"byte flipped in the transaction id": flipped("U-?")},
+        (Finding.MESSAGE_MISMATCH, Cause.PARKED): {"parked beside its credit": stored("PARKED")},
+        (Finding.DOUBLED_DELIVERY, None): {"delivered twice": steps(healthy, BrokenBooks.deliver)},
+        (Finding.ORDER_WITHOUT_MESSAGE, Cause.NO_MESSAGE): {
+            "credited without a message": steps(BrokenBooks.place, BrokenBooks.credit),
+        },
+        (Finding.DAMAGED_MESSAGE, Cause.DAMAGE): {
+            "byte flipped in the body": flipped("total_cents"),
+            "byte flipped in the head": flipped(),
+            "byte flipped in the topic": flipped("orders", behind=b"\x06"),
+        },
+        (Finding.UNKNOWN_ROW, None): {"stored in an unknown status": stored("LOST")},
+    }
+)

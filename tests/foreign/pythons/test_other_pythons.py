@@ -20,6 +20,7 @@ import pytest
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT
 from deploy.scripts.build_wheels import run
+from tests.examples import QUICK
 from tests.foreign.package.environments import other_pythons, set_up, unhashed
 from tests.testing_page import write_testing_page
 
@@ -35,7 +36,6 @@ UNIT: Final = ("message", "protocol", "transaction", "client", "testing")
 COMPONENT: Final = ("testing/apache", "testing/test_as_apache.py")
 """A part that is quick, and passes through all layers: check-backs between a client and a broker whose time the test owns."""
 
-# CI: hypothesis gives no example a deadline then.
 KEPT: Final = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST_", "HYPOTHESIS_"))}
 ENVIRONMENT: Final = {**KEPT, "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -103,18 +103,8 @@ def test_the_tests_pass(python: Path, layer: str, parts: tuple[str, ...]) -> Non
     tests = PROJECT_ROOT / "tests" / layer
     # The conftest files above need the demo, and its libraries.
     below = tests if layer == "unit" else tests / "testing"
-    passes(
-        python,
-        "-q",
-        "-m",
-        "not slow",
-        "-p",
-        "no:cacheprovider",
-        "--confcutdir",
-        below,
-        *(tests / part for part in parts),
-        cwd=PROJECT_ROOT,
-    )
+    options = ("-q", "-m", "not slow", "-p", "no:cacheprovider", *QUICK, "--confcutdir", below)
+    passes(python, *options, *(tests / part for part in parts), cwd=PROJECT_ROOT)
 
 
 @contextmanager

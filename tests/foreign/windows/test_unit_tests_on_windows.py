@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from demo.processes import PROJECT_ROOT
+from tests.examples import QUICK
 from tests.foreign.windows.conftest import PROGRAMS, Windows
 from tests.testing_page import write_testing_page
 
@@ -17,7 +18,7 @@ COMPONENT: Final = {
     "app/test_client_page.py": (),
 }
 """Component tests that need nothing but loopback, each with further options."""
-PYTEST: Final = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow")
+PYTEST: Final = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *QUICK)
 LOOPS: Final = """
 import asyncio
 
