@@ -3,7 +3,8 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -61,15 +62,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return binary
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["everybody", "accounts only"])
-def results(
-    request: pytest.FixtureRequest, program: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Mapping[str, str]]:
-    """Yields the output line of each case. The program runs once without an account, and once with a required account."""
-    home = tmp_path_factory.mktemp("broker")
+def run_program(program: Path, home: Path, *, is_secured: bool) -> Mapping[str, str]:
+    """Runs all cases against a new broker, which requires an account if `is_secured`. Returns the output line of each case."""
     namesrv_port, port = free_ports(2)
     settings, environment = {**SETTINGS, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}, dict(os.environ)
-    if request.param:
+    if is_secured:
         (home / "conf").mkdir()
         (home / "conf" / "plain_acl.yml").write_text(ACCOUNTS)
         settings |= {"aclEnable": "true", "rocketmqHome": str(home)}
@@ -85,11 +82,20 @@ def results(
             timeout=RUN_SECONDS,
         )
         missing = f"no line in:\n{run.stdout}\n\nThe broker's log ends:\n{processes.logs()['broker']}"
-        lines = dict.fromkeys(CASES, missing)
-        lines |= {line.split()[1]: line for line in run.stdout.splitlines() if line.startswith(("PASS ", "FAIL "))}
-        yield lines
+    printed = {line.split()[1]: line for line in run.stdout.splitlines() if line.startswith(("PASS ", "FAIL "))}
+    return {**dict.fromkeys(CASES, missing), **printed}
 
 
+@pytest.fixture(scope="module")
+def results(program: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Mapping[str, str]]:
+    """Runs the program without and with an account at once, since the cases mostly wait."""
+    with ThreadPoolExecutor() as threads:
+        homes = {is_secured: tmp_path_factory.mktemp("broker") for is_secured in (False, True)}
+        running = {it: threads.submit(run_program, program, home, is_secured=it) for it, home in homes.items()}
+        return {is_secured: run.result() for is_secured, run in running.items()}
+
+
+@pytest.mark.parametrize("is_secured", [False, True], ids=["everybody", "accounts only"])
 @pytest.mark.parametrize("case", CASES)
-def test_apaches_go_client_passes(results: Mapping[str, str], case: str) -> None:
-    assert results[case] == f"PASS {case}"
+def test_apaches_go_client_passes(results: dict[bool, Mapping[str, str]], is_secured: bool, case: str) -> None:
+    assert results[is_secured][case] == f"PASS {case}"

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -14,7 +13,7 @@ import pytest
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT
 from deploy.scripts.build_wheels import run
-from tests.foreign.package.environments import installed, other_pythons, unhashed
+from tests.foreign.package.environments import installed, unhashed
 from tests.testing_page import write_testing_page
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -55,12 +54,6 @@ def example_of_the_readme(folder: Path) -> str:
 
 @pytest.fixture
 def namesrv_addr(environment: Path, tmp_path: Path) -> Iterator[str]:
-    with running_broker(environment, tmp_path) as address:
-        yield address
-
-
-@contextmanager
-def running_broker(environment: Path, tmp_path: Path) -> Iterator[str]:
     """Runs a broker with the installed command. Yields its name server's address."""
     namesrv_port, port = free_ports(2)
     settings = {"namesrvListenPort": namesrv_port, "listenPort": port, "storePathRootDir": tmp_path / "store"}
@@ -162,22 +155,6 @@ def test_the_commands_say_what_they_are(environment: Path, tmp_path: Path) -> No
 def test_the_example_of_the_readme_runs(environment: Path, namesrv_addr: str, tmp_path: Path) -> None:
     printed = run(environment / "python", example_of_the_readme(tmp_path), cwd=tmp_path, NAMESRV_ADDR=namesrv_addr)
     assert printed == "sent: SEND_OK\nreceived 'hello' from greetings\n"
-
-
-@pytest.mark.parametrize("version", sorted(other_pythons()))
-def test_the_wheel_works_with_each_other_python_of_this_machine(wheel: Path, tmp_path: Path, version: str) -> None:
-    folder = tmp_path / "environment"
-    folder.mkdir()
-    programs = installed(wheel, other_pythons()[version], folder)
-    assert run(programs / "python", "-c", "import sys; print('%d.%d' % sys.version_info[:2])", cwd=tmp_path) == f"{version}\n"
-    with running_broker(programs, tmp_path) as namesrv_addr:
-        printed = run(programs / "python", example_of_the_readme(tmp_path), cwd=tmp_path, NAMESRV_ADDR=namesrv_addr)
-        assert printed == "sent: SEND_OK\nreceived 'hello' from greetings\n"
-        said = run(
-            programs / "rocketmq-admin", "--namesrv-addr", namesrv_addr, "doctor", "--store", tmp_path / "store", cwd=tmp_path
-        )
-    assert "A broker is using it" in said
-    assert said.endswith("No problems found.\n")
 
 
 def test_pytest_finds_the_fixture_that_the_wheel_brings(wheel: Path, tmp_path: Path) -> None:

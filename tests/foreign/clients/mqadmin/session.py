@@ -22,9 +22,9 @@ _STACK_FRAME = re.compile(r"^\s+(at |\.\.\. )")
 class Mqadmin:
     """Runs mqadmin commands, and returns their output with stack traces reduced to their messages."""
 
-    def __init__(self, namesrv_addr: str, home: Path, *, serializer: str = "JSON") -> None:
-        """Uses `home` as the home of RocketMQ and of the user, with logging off. `serializer` is JSON or ROCKETMQ."""
-        self._environment = {**os.environ, "NAMESRV_ADDR": namesrv_addr, "ROCKETMQ_SERIALIZE_TYPE": serializer}
+    def __init__(self, namesrv_addr: str, home: Path) -> None:
+        """Uses `home` as the home of RocketMQ and of the user, with logging off."""
+        self._environment = {**os.environ, "NAMESRV_ADDR": namesrv_addr}
         self._home = home
         self.exports = home / "exports"
         """A folder for what commands write into files."""
