@@ -1,17 +1,12 @@
-"""Deliberately manipulated data that no accident produces, and unusual but correct data, with the expected findings.
-
-`python -m tests.component.pipelines.strange_books` judges all cases in one run and prints a table.
-"""
+"""Deliberately manipulated data that no accident produces, and unusual but correct data, with the expected findings."""
 
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from pipelines.embedded import reconcile_embedded
-from pipelines.judging.classes import CONSISTENT, Cause, Finding
+from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import SUMMED
 from pipelines.reconciliation import Books
@@ -698,17 +693,3 @@ def judged(judge: Judge, folder: Path) -> dict[str, Told | None]:
     assert not found, f"findings that no book asked for: {found}"
     assert healthy == sum(value is None for value in told.values())
     return told
-
-
-def main() -> None:
-    with TemporaryDirectory() as folder:
-        told = judged(reconcile_embedded, Path(folder))
-    for title, chosen in TITLES.items():
-        for name in chosen:
-            finding, cause = told[name] or ("healthy", None)
-            is_found = finding not in (*CONSISTENT, "healthy")
-            print(f"| {title} | {name} | {'found' if is_found else '-'} | {finding} | {cause or ''} |")
-
-
-if __name__ == "__main__":
-    main()
