@@ -96,15 +96,6 @@ def test_a_redelivery_while_its_message_is_parked_is_no_second_message(ledger: L
     assert (ledger.inbox.state().parked, ledger.inbox.state().waiting, points(ledger)) == (1, 0, 25)
 
 
-def test_a_reversal_before_its_credit_ends_at_the_same_balance(ledger: Ledger) -> None:
-    ledger.store([a_cancellation("1", 1)])
-    drain(ledger)
-    assert points(ledger) == -25
-    ledger.store([an_order("1", 2)])
-    drain(ledger)
-    assert points(ledger) == 0
-
-
 @pytest.mark.parametrize("other", [an_order("order-1", 2, amount_cents=1), a_cancellation("order-1", 3, amount_cents=1)])
 def test_a_message_that_contradicts_the_ledger_is_parked_at_once_and_the_others_pass(ledger: Ledger, other: MessageExt) -> None:
     ledger.store([an_order("order-1", 1), a_cancellation("order-1", 1_000)])
@@ -239,21 +230,6 @@ def _waiting(message: MessageExt) -> InboxMessage:
     values = {name: getattr(message, name) for name in ("topic", "body", "properties")}
     status = {"status": "NEW", "received_at_ms": 1, "attempts": 0, "failed_at_ms": None, "last_error": None}
     return InboxMessage(key="key", **values, **status)  # type: ignore[arg-type]
-
-
-def test_a_rule_that_refuses_all_counts_no_failure_and_ends_with_the_rule(ledger: Ledger, engine: Engine, clock: Clock) -> None:
-    refuse(engine, 0)
-    ledger.store(orders(300))
-    for _ in range(40):
-        assert drain(ledger, max_tries=1, cancel_refused=True).parked == 0
-        clock.pass_s(1)
-    state = ledger.inbox.state()
-    assert (state.waiting, state.suspected, state.parked, refusals(ledger)) == (300, 0, 0, [])
-    accept(engine)
-    clock.pass_s(1)
-    while drain(ledger).handled:
-        pass
-    assert (points(ledger), ledger.inbox.state().waiting) == (300, 0)
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)

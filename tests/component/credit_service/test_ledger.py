@@ -8,11 +8,10 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, event, text
 
 from credit_service.adapters.ledger import CreditNotStored, Ledger
-from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
+from credit_service.adapters.tables import CreditDatabase
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import HasEntries
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal, DatabaseUnavailable
-from service_runtime.database.opening import migrate_database
 from tests.component.credit_service.conftest import a_credit, a_reversal, credit
 
 CREDITED, ALREADY, CONFLICTING = CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED, CreditOutcome.CONFLICTING
@@ -205,14 +204,6 @@ def test_workers_that_credit_and_reverse_at_once_end_at_a_balance_of_zero(ledger
 
 def test_a_batch_of_none_is_fine(ledger: Ledger) -> None:
     assert credit(ledger, []) == []
-
-
-def test_processes_that_start_at_once_migrate_one_after_the_other(database_url: str) -> None:
-    def start(_: int) -> str | None:
-        return migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=30).before
-
-    with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(start, range(4))).count(None) == 1
 
 
 def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> None:

@@ -17,23 +17,12 @@ from rocketmq_broker.databases.sqlalchemy import CONSUMED, INBOX, Inbox, add_inb
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.message.properties import UNIQUE_KEY
 from rocketmq_broker.world import World, in_world
+from tests.passing_time import Clock
 
 METADATA = MetaData()
 CREDITS = Table("credits", METADATA, Column("id", String(64), primary_key=True), Column("order_id", String(36)))
 add_tables(METADATA)
 add_inbox(METADATA)
-
-
-class Clock:
-    """The clock of the inbox, which a test can advance."""
-
-    now_ms = 1_800_000_000_000
-
-    def world(self) -> World:
-        return World(wall_ns=lambda: self.now_ms * 1_000_000)
-
-    def pass_s(self, seconds: float) -> None:
-        self.now_ms += int(seconds * 1000)
 
 
 @pytest.fixture
@@ -99,7 +88,7 @@ def credited(engine: Engine) -> list[str]:
 def test_messages_wait_in_the_table_until_they_are_processed(inbox: Inbox[Session], engine: Engine, deliver: Deliver) -> None:
     inbox.put(deliver("1", "2", "3"))
     state = inbox.state()
-    assert (state.new, state.waiting, state.oldest_received_at_ms) == (3, 3, Clock.now_ms)
+    assert (state.new, state.waiting, state.oldest_received_at_ms) == (3, 3, Clock().now_ms)
     assert inbox.is_due()
     assert inbox.drain(credit).handled == 3
     assert credited(engine) == ["1", "2", "3"]

@@ -11,15 +11,12 @@ from sqlalchemy import Engine, text
 
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.domain.shipment import ShipmentState
-from inventory_service.service_layer.shipping import Shipping, instruction_of
-from order_messages.body import UnreadableBody
-from rocketmq_broker.client import ConsumeStatus
-from rocketmq_broker.databases.inbox import DrainResult, InboxStatus
+from inventory_service.service_layer.shipping import Shipping
+from rocketmq_broker.databases.inbox import DrainResult
 from rocketmq_broker.message import MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.engine import create_database_engine
-from service_runtime.inbox.inbox_listener import InboxListener
-from tests.component.inventory_service.conftest import a_context, cancelled, created
+from tests.component.inventory_service.conftest import cancelled, created
 from tests.database_rules import rules, service_url
 from tests.passing_time import Clock
 
@@ -119,40 +116,3 @@ def test_a_stock_that_would_become_negative_is_refused_by_the_database(warehouse
     with pytest.raises(DatabaseFailure), warehouse.stock_room.inbox._transaction() as session:
         session.connection().execute(text("UPDATE stock SET available = available - 1"))
     assert warehouse.stock_room.find_stock("tea") == 0
-
-
-def test_a_database_that_is_away_holds_only_the_message_that_is_being_stored(warehouse: Warehouse, engine: Engine) -> None:
-    away = rules(engine.dialect.name, "rocketmq_inbox", "attempts", 0, too_narrow="")["table missing"]
-    pauses: list[float] = []
-
-    def come_back_after_three(_: object, seconds: float) -> None:
-        pauses.append(seconds)
-        if len(pauses) == 3:
-            away.is_mended(engine)
-
-    listener = InboxListener(
-        read=instruction_of,
-        unreadable=UnreadableBody,
-        store=warehouse.stock_room.store,
-        ring=lambda: None,
-        hold=come_back_after_three,
-    )
-    context = a_context()
-    away.is_set_up(engine)
-    assert listener([created("1"), cancelled("2")], context) is ConsumeStatus.CONSUME_SUCCESS
-    assert (pauses, context.postponed) == ([0.5, 1, 2], {})
-    assert warehouse.stock_room.inbox.state().new == 2
-
-
-def test_a_database_that_is_away_while_orders_are_shipped_costs_no_attempt(warehouse: Warehouse, engine: Engine) -> None:
-    warehouse.stock_room.store([created("1")])
-    away = rules(engine.dialect.name, "rocketmq_inbox", "attempts", 0, too_narrow="")["table missing"]
-    away.is_set_up(engine)
-    for _ in range(MAX_TRIES + 1):
-        with pytest.raises(DatabaseFailure):
-            warehouse.drain()
-        warehouse.clock.pass_s(60)
-    away.is_mended(engine)
-    (message,) = warehouse.stock_room.inbox.due()
-    assert (message.status, message.attempts) == (InboxStatus.NEW, 0)
-    assert warehouse.drain().handled == 1

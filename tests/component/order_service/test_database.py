@@ -1,4 +1,3 @@
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,31 +8,16 @@ from sqlalchemy import Engine, text
 from order_service.adapters.tables import MIGRATIONS, OrderDatabase
 from rocketmq_broker.world import World
 from service_runtime.database.engine import DatabaseUnusable
-from service_runtime.database.migration import Migrated, migrate
-from service_runtime.database.opening import migrate_database, open_database
+from service_runtime.database.opening import open_database
 from tests.component.order_service.conftest import an_order
 
 NEWEST = "0004"
-
-
-def test_processes_that_start_at_once_migrate_one_after_the_other(database_url: str) -> None:
-    def start(_: int) -> Migrated:
-        return migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=30)
-
-    with ThreadPoolExecutor(4) as threads:
-        done = list(threads.map(start, range(4)))
-    assert {migrated.after for migrated in done} == {NEWEST}
-    assert [migrated.before for migrated in done].count(None) == 1
 
 
 def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> None:
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": "order_service_version"})
         assert compare_metadata(context, OrderDatabase.metadata) == []
-
-
-def test_migrating_again_changes_nothing(engine: Engine) -> None:
-    migrate(engine, MIGRATIONS)
 
 
 def test_sqlite_is_set_up_to_keep_what_it_committed(sqlite_url: str) -> None:

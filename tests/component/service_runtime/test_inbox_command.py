@@ -97,6 +97,7 @@ def test_all_or_some_messages_are_tried_again(run: Run, inbox: Inbox[Session]) -
 def test_dismissed_messages_are_kept_and_no_longer_listed(run: Run, inbox: Inbox[Session]) -> None:
     first, second = inbox.parked()
     assert run("dismiss", first.key) == (0, ["1 messages are dismissed"])
+    assert inbox.state().new == 1, "the one that waited before: a dismissed message is not tried again"
     assert [message.key for message in inbox.parked()] == [second.key]
     assert run("retry", first.key) == (0, ["0 messages are tried again"])
 
