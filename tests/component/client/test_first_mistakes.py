@@ -1,19 +1,16 @@
 """Tests that a mistake that is found only while a client runs causes a clear error message and no other harm."""
 
 import asyncio
-import logging
 
 import pytest
 
 from rocketmq_broker.client import (
-    ConsumeStatus,
     IllegalConfiguration,
     LocalTransactionState,
     NameServerUnreachable,
     NotRunning,
     Producer,
     PullConsumer,
-    PushConsumer,
     TransactionProducer,
 )
 from rocketmq_broker.message import Message, MessageExt, MessageQueue
@@ -27,12 +24,6 @@ class Committing:
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         return LocalTransactionState.COMMIT_MESSAGE
-
-
-async def test_the_address_of_a_broker_in_place_of_a_name_server_is_noticed(rocketmq: RocketMQ) -> None:
-    async with running(Producer("p", namesrv_addr=rocketmq.broker_addr, **PATIENT)) as producer:
-        with pytest.raises(NameServerUnreachable, match="A broker listens at this address: set NAMESRV_ADDR to the name server"):
-            await producer.send(Message.of("orders", b"x"))
 
 
 async def test_another_program_in_place_of_a_name_server_is_named() -> None:
@@ -86,34 +77,6 @@ async def test_a_running_consumer_takes_subscriptions_and_no_other_listener(rock
         await rocketmq.wait_until(lambda: inbox.bodies == ["from another topic"])
     with pytest.raises(NotRunning, match="consumer group was shut down"):
         running_consumer.subscribe("refunds")
-
-
-async def test_a_listener_that_answers_nothing_gets_its_message_again_and_a_line(
-    rocketmq: RocketMQ, caplog: pytest.LogCaptureFixture
-) -> None:
-    calls: list[list[MessageExt]] = []
-
-    def forgets_to_answer(messages: list[MessageExt], context: object) -> ConsumeStatus | None:
-        calls.append(messages)
-        return ConsumeStatus.CONSUME_SUCCESS if len(calls) > 1 else None
-
-    sleepless = PushConsumer("group", namesrv_addr=rocketmq.namesrv_addr)
-    sleepless.subscribe("orders")
-    sleepless.register_message_listener(forgets_to_answer, orderly=True)  # in order it comes again at once
-    with caplog.at_level(logging.WARNING):
-        async with (
-            running(sleepless),
-            running(Producer("p", namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer,
-        ):
-            await producer.create_topic("orders", 1)
-            await producer.send(Message.of("orders", b"x"))
-            await rocketmq.wait_until(lambda: len(calls) == 2)
-    assert any(
-        line.startswith("the listener returned None for 1 message(s)")
-        and "counts as RECONSUME_LATER" in line
-        and line.endswith("return ConsumeStatus.CONSUME_SUCCESS or RECONSUME_LATER")
-        for line in caplog.messages
-    )
 
 
 async def test_a_pull_consumer_says_what_it_has_to_be_given(rocketmq: RocketMQ) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from demo.ports import free_ports
-from rocketmq_broker.client import IllegalConfiguration, NameServerUnreachable, NoRoute, NotRunning, Producer, TransactionProducer
+from rocketmq_broker.client import IllegalConfiguration, NoRoute, Producer, TransactionProducer
 from rocketmq_broker.message import Message
 from rocketmq_broker.testing import RocketMQ
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
@@ -16,26 +16,6 @@ def nobody() -> str:
     """Returns an address at which no server listens."""
     (port,) = free_ports(1)
     return f"127.0.0.1:{port}"
-
-
-async def test_without_a_name_server_a_producer_starts_and_says_what_to_do_when_it_sends(nobody: str) -> None:
-    async with running(Producer("p", namesrv_addr=nobody, **PATIENT)) as producer:
-        with pytest.raises(NameServerUnreachable, match=f"no name server answers at {nobody}.*set NAMESRV_ADDR"):
-            await producer.send(Message.of("orders", b"x"))
-
-
-async def test_a_web_server_where_the_name_server_should_be_is_named_as_such() -> None:
-    async def web_server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1)
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        writer.close()
-
-    listening = await asyncio.start_server(web_server, "127.0.0.1", 0)
-    address = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    async with running(Producer("p", namesrv_addr=address, **PATIENT)) as producer:
-        with pytest.raises(NameServerUnreachable, match=f"no name server answers at {address}.*the peer uses HTTP"):
-            await producer.send(Message.of("orders", b"x"))
-    listening.close()
 
 
 @pytest.mark.parametrize("rocketmq_settings", [{"autoCreateTopicEnable": "false"}], ids=["made-by-nobody"])
@@ -61,16 +41,6 @@ async def test_any_of_several_name_servers_will_do(rocketmq: RocketMQ, nobody: s
 async def test_a_transaction_producer_without_a_listener_does_not_start(nobody: str) -> None:
     with pytest.raises(IllegalConfiguration, match="transaction listener"):
         await TransactionProducer("p", None, namesrv_addr=nobody).start()  # type: ignore[arg-type]
-
-
-async def test_a_client_that_is_not_running_says_so(nobody: str) -> None:
-    producer = Producer("p", namesrv_addr=nobody)
-    with pytest.raises(NotRunning, match="start it first"):
-        await producer.send(Message.of("orders", b"x"))
-    await producer.start()
-    await producer.shutdown()
-    with pytest.raises(NotRunning, match="shut down"):
-        await producer.send(Message.of("orders", b"x"))
 
 
 async def test_no_task_outlives_a_client(rocketmq: RocketMQ) -> None:
