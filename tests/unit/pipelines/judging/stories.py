@@ -9,7 +9,6 @@ from pipelines.judging.cut_off import CutOff
 CUT_OFF = CutOff(as_of_ms=100_000_000, grace_seconds=100, overdue_seconds=10_000)
 OLD = CUT_OFF.judged_until_ms
 YOUNG = OLD + 1
-AHEAD = CUT_OFF.future_from_ms + 1
 FUTURE = CUT_OFF.impossible_from_ms + 1
 ANCIENT = CUT_OFF.overdue_until_ms
 
