@@ -3,8 +3,6 @@
 Loaded by `tests/conftest.py`, or by `-p tests.examples` where that file's libraries are absent: on Windows and other Pythons.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from hypothesis import HealthCheck, settings
