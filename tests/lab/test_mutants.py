@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.mutants import ROOT, TESTS, drawn, mutants_of, noticed_by
+from lab.mutants import ROOT, TESTS, drawn, failures, mutants_of, noticed_by, runs_of
 
 SOURCE = '''"""A module: 1 + 1."""
 import logging
@@ -65,11 +65,38 @@ def test_a_seed_draws_the_same_mutants(project: Path) -> None:
     assert len(drawn(project, ["summing"], 1, 100)) == 10
 
 
+def test_statements_and_calls_have_mutants() -> None:
+    source = (
+        "def f(self, rows):\n    for row in sorted(rows, key=str):\n        if row:\n            continue\n"
+        "        self.last = row\n        self.count += 2 * row\n"
+        "    if not 0 <= self.count < 9:\n        raise ValueError(row)\n    return True\n"
+    )
+    changes = [(mutant.line, mutant.after) for mutant in mutants_of("rows.py", source)]
+    assert changes == [
+        (2, "(list(rows))"), (3, "(not row)"), (4, "break"), (5, "pass"), (6, "pass"), (6, "(2 // row)"), (6, "(3)"),
+        (7, "(0 <= self.count < 9)"), (7, "(0 <= self.count <= 9)"), (7, "(1)"), (7, "(10)"), (8, "pass"), (9, "(False)"),
+    ]  # fmt: skip
+
+
 def test_a_mutant_is_noticed_or_survives_and_the_copy_is_restored(project: Path) -> None:
     by_text = {mutant.before: mutant for mutant in mutants_of("summing/sums.py", SOURCE)}
-    assert noticed_by(by_text["total + number"], project, ["tests"]) == "FAILED tests/test_sums.py::test_sums"
-    assert noticed_by(by_text["number < LIMIT"], project, ["tests"]) is None
+    assert noticed_by(by_text["total + number"], project, [["tests"]]) == ["tests/test_sums.py::test_sums"]
+    assert noticed_by(by_text["number < LIMIT"], project, [["tests"]]) == []
     assert (project / "summing" / "sums.py").read_text() == SOURCE
+
+
+def test_tests_that_fail_or_are_missing_without_a_mutant_are_failures(project: Path) -> None:
+    (project / "tests" / "test_more.py").write_text("import nothing_like_this\n")
+    assert failures(project, ["tests/test_sums.py"]) == []
+    assert failures(project, ["tests"]) == ["tests/test_more.py"]
+    assert failures(project, ["tests/of_old"]) == ["tests/of_old"]
+
+
+def test_the_tests_that_import_a_module_run_first() -> None:
+    (mutant, *_) = mutants_of("broker/rocketmq_broker/transaction/decision.py", "LIMIT = 1\n")
+    near, *folders = runs_of(mutant, ROOT)
+    assert "tests/unit/transaction/test_decision.py" in near
+    assert folders == [[folder] for folder in TESTS["broker/rocketmq_broker/transaction"]]
 
 
 def test_each_package_and_its_tests_exist() -> None:
