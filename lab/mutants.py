@@ -153,12 +153,17 @@ def drawn(root: Path, packages: Sequence[str], seed: int, count: int) -> list[Mu
 
 
 def runs_of(mutant: Mutant, copy: Path) -> list[list[str]]:
-    """Returns the test runs for a mutant: first the unit tests that import its module or have its name, then each folder."""
+    """Returns the test runs for a mutant: first the unit tests that import its module or have its name, then each folder.
+
+    Without such tests, those that import another module of its package come first.
+    """
     (tests,) = (tests for package, tests in TESTS.items() if mutant.file.startswith(f"{package}/"))
     module = mutant.file.removeprefix("broker/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    names = (f"from {module} import", f"test_{Path(mutant.file).stem}")
     files = [path for folder in tests if "/unit/" in folder for path in sorted((copy / folder).rglob("test_*.py"))]
-    near = [str(path.relative_to(copy)) for path in files if any(name in f"{path} {path.read_text()}" for name in names)]
+    texts = {str(path.relative_to(copy)): f"{path} {path.read_text()}" for path in files}
+    names = (f"from {module} import", f"test_{Path(mutant.file).stem}")
+    near = [path for path, text in texts.items() if any(name in text for name in names)]
+    near = near or [path for path, text in texts.items() if f"from {module.rpartition('.')[0]}." in text]
     return [run for run in (near, *([folder] for folder in tests)) if run]
 
 

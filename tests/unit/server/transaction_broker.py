@@ -247,7 +247,8 @@ class TransactionBroker:
         for listener in self.listeners:
             listener.confirm(self.store.flushed_position)
         self.parked.read_arrived()
-        for _, connection, frame in self._waiting:
+        for position, connection, frame in self._waiting:
+            assert position <= self.store.flushed_position
             connection.send(frame)
         self._waiting.clear()
 

@@ -426,6 +426,8 @@ def test_the_properties_of_a_batch_as_a_whole_do_not_make_a_short_request_a_long
     assert desk.store.written_position == before
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=of_the_batch), batch(*[b""] * 97))
     assert answer.code == ResponseCode.SUCCESS
+    exactly_all = "colour\x01" + "x" * 969  # a hundred times 1,000 bytes, with the cluster
+    assert desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=exactly_all), batch(*[b""] * 100)).remark is None
 
 
 def test_what_apaches_clients_give_a_batch_as_a_whole_fits_the_longest_batch(make_desk: Callable[..., Desk]) -> None:

@@ -7,7 +7,7 @@ from rocketmq_broker.store.log.segments import Segments
 from rocketmq_broker.store.queues import unit_files
 from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, UNIT, ConsumeQueue, Unit
 from rocketmq_broker.store.queues.dispatch import DispatchRequest
-from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
+from rocketmq_broker.store.queues.unit_files import UNIT_SIZE, Unsynced
 from tests.unit.store.crash_disk import CrashDisk
 
 DIRECTORY = Path("/store/consumequeue/orders/0")
@@ -47,6 +47,16 @@ def test_there_are_no_units_behind_the_last(queue: ConsumeQueue) -> None:
     assert (queue.units(1, 5), queue.units(7, 5), queue.unit(1)) == ([], [], None)
     queue.write()
     assert queue.units(1, 5) == []
+
+
+def test_a_file_is_synced_once_for_what_was_written(queue: ConsumeQueue) -> None:
+    queue.put(0, 100, 10, 1)
+    queue.write()
+    assert [path.name for path in queue.take_unsynced().files] == ["00000000000000000000"]
+    assert queue.take_unsynced() == Unsynced([], [])
+    queue.put(1, 110, 10, 2)
+    queue.write()
+    assert len(queue.take_unsynced().files) == 1
 
 
 def test_units_that_a_full_disk_refuses_are_read_from_memory_and_written_later(queue: ConsumeQueue, disk: CrashDisk) -> None:
