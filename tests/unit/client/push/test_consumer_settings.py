@@ -51,3 +51,9 @@ def test_a_number_has_a_least_and_a_most(name: str, most: int) -> None:
     for wrong in (0, most + 1):
         with pytest.raises(IllegalConfiguration, match=f"{name} must be between 1 and {most}, not {wrong}"):
             ConsumerSettings(**{"consume_timestamp_ms": 0, name: wrong})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["message_model", "consume_from_where"])
+def test_a_model_is_a_member_of_its_enumeration(name: str) -> None:
+    with pytest.raises(IllegalConfiguration, match=f"{name} must be"):
+        ConsumerSettings(**{"consume_timestamp_ms": 0, name: "CLUSTERING"})  # type: ignore[arg-type]

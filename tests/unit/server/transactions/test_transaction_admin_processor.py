@@ -335,6 +335,7 @@ def test_a_moved_half_message_is_named_by_its_first_offset_and_keeps_its_reason(
     transaction = broker.messages.table.find(half.commit_log_offset)
     assert transaction is not None
     assert transaction.stored_at > half.commit_log_offset, "nothing was moved"
+    assert [(info.half_offset, info.state) for info in operator.show("stays")] == [(half.commit_log_offset, "pending")]
 
     operator.decide("stays", commit=True, reason="paid")
 
