@@ -39,7 +39,7 @@ TESTS: Final[Mapping[str, tuple[str, ...]]] = {
     "broker/rocketmq_broker/client": ("tests/unit/client", "tests/component/client"),
     "order_service": ("tests/unit/order_service", "tests/component/order_service", _SERVICES),
     "credit_service": ("tests/unit/credit_service", "tests/component/credit_service", _SERVICES),
-    "pipelines": ("tests/unit/pipelines", "tests/component/pipelines/judging", "tests/component/pipelines/sources"),
+    "pipelines": ("tests/unit/pipelines", "tests/component/pipelines"),
 }  # fmt: skip
 """Maps each mutated package to its tests, in the order in which they run."""
 PYTHONPATH: Final = (".", "broker", "packages/commitlog", "packages/faststream-rocketmq")
@@ -153,13 +153,13 @@ def drawn(root: Path, packages: Sequence[str], seed: int, count: int) -> list[Mu
 
 
 def runs_of(mutant: Mutant, copy: Path) -> list[list[str]]:
-    """Returns the test runs for a mutant: first the unit tests that import its module or have its name, then each folder.
+    """Returns the test runs for a mutant: first those that import its module or have its name, then each folder.
 
     Without such tests, those that import another module of its package come first.
     """
     (tests,) = (tests for package, tests in TESTS.items() if mutant.file.startswith(f"{package}/"))
     module = mutant.file.removeprefix("broker/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    files = [path for folder in tests if "/unit/" in folder for path in sorted((copy / folder).rglob("test_*.py"))]
+    files = [path for folder in tests for path in sorted((copy / folder).rglob("test_*.py"))]
     texts = {str(path.relative_to(copy)): f"{path} {path.read_text()}" for path in files}
     names = (f"from {module} import", f"test_{Path(mutant.file).stem}")
     near = [path for path, text in texts.items() if any(name in text for name in names)]
