@@ -83,3 +83,12 @@ def test_a_power_failure_takes_the_names_that_were_not_synced() -> None:
     files.rename(FILE.with_name("renamed"), FILE.with_name("other"))
     assert files.killed().list(FILE.parent) == ["kept", "lost", "other"]
     assert files.powered_off().list(FILE.parent) == ["kept", "renamed"]
+
+
+def test_a_missing_file_is_created_on_request_only() -> None:
+    files = MemoryFiles()
+    with pytest.raises(FileNotFoundError):
+        files.open(FILE)
+    assert files.paths == []
+    files.close(files.open(FILE, create=True))
+    assert files.paths == [FILE]

@@ -292,6 +292,28 @@ def test_a_missing_topic_is_looked_for_at_once_when_a_broker_says_that_something
         runner.run(work())
 
 
+def test_several_reports_of_a_broker_that_went_away_update_all_routes_once() -> None:
+    virtual, servers = VirtualTime(0), Servers(orders=route_at("x"), payments=route_at("x"))
+
+    async def work() -> None:
+        routes = routes_of(servers)
+        for topic in ("orders", "payments"):
+            routes.watch(topic)
+        routes.start()
+        await virtual.advance(1)
+        servers.asked.clear()
+        routes.refresh_soon()
+        await virtual.advance(0)
+        assert servers.asked == [], "others may report the broker, too"
+        routes.refresh_soon()
+        await virtual.advance(7)
+        assert sorted(servers.asked) == ["orders", "payments"]
+        await routes.stop()
+
+    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
+        runner.run(work())
+
+
 async def test_in_the_background_routes_are_fetched_until_the_stop() -> None:
     servers = Servers(orders=route_at("x"))
     routes = routes_of(servers)
