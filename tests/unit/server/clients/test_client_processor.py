@@ -120,8 +120,10 @@ def test_a_client_joins_its_groups_though_others_are_in_all_that_may_be(desk: De
     monkeypatch.setattr(client_processor, "MAX_MEMBERSHIPS", 100)
 
     def heartbeat(wire: Wire, groups: int) -> RemotingCommand:
-        named = [ProducerData(group_name=f"{number}") for number in range(groups)]
-        return desk.ask(RequestCode.HEART_BEAT, None, HeartbeatData(client_id="c", producer_data_set=named).encode(), wire)
+        producers = [ProducerData(group_name=f"{number}") for number in range(0, groups, 2)]
+        consumers = [ConsumerData(group_name=f"{number}") for number in range(1, groups, 2)]
+        body = HeartbeatData(client_id="c", producer_data_set=producers, consumer_data_set=consumers).encode()
+        return desk.ask(RequestCode.HEART_BEAT, None, body, wire)
 
     greedy, other = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
     assert heartbeat(greedy, 101).code == ResponseCode.SYSTEM_BUSY
