@@ -67,6 +67,7 @@ from rocketmq_broker.server.pulling.offset_processor import OffsetProcessor
 from rocketmq_broker.server.pulling.query_processor import QueryProcessor
 from rocketmq_broker.server.topics.topic_deletion import TopicDeletion
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
+from tests.unit.server.schedule.test_delayed_delivery import put_waiting
 
 CONSUMER = ConsumerData(group_name="g", subscription_data_set=[SubscriptionData(topic="orders")])
 
@@ -308,6 +309,12 @@ def test_the_broker_tells_of_itself(desk: Desk) -> None:
     assert table["putTps"] == "0.0 0.0 0.0"
     assert table["runtime"] == "[ 0 days, 0 hours, 0 minutes, 0 seconds ]"
     assert desk.ask(RequestCode.GET_BROKER_CONFIG).body == b"listenPort=10911\n"
+
+
+def test_the_broker_tells_how_many_delayed_messages_of_each_level_it_delivered(desk: Desk) -> None:
+    put_waiting(desk, "A")
+    table = KVTable.decode(desk.ask(RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+    assert {name: text for name, text in table.items() if "schedule" in name} == {"scheduleMessageOffset_1": "0,1"}
 
 
 @pytest.mark.parametrize("count", [-1, 65_536, 1 << 31])

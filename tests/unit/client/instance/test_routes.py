@@ -315,7 +315,8 @@ def test_several_reports_of_a_broker_that_went_away_update_all_routes_once() -> 
 
 
 async def test_in_the_background_routes_are_fetched_until_the_stop() -> None:
-    servers = Servers(orders=route_at("x"))
+    servers, errors = Servers(orders=route_at("x")), []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context))
     routes = routes_of(servers)
     routes.watch("orders")
     routes.start()
@@ -326,6 +327,7 @@ async def test_in_the_background_routes_are_fetched_until_the_stop() -> None:
     await routes.stop()
     with pytest.raises(asyncio.CancelledError):
         await hanging
+    assert errors == []
 
 
 def test_a_topic_that_nobody_knows_is_asked_for_often_and_the_known_ones_are_not() -> None:

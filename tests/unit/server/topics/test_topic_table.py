@@ -21,8 +21,11 @@ def table(directory: Path, **rules: object) -> TopicTable:
 
 
 def test_a_new_broker_has_the_topics_that_apaches_has(tmp_path: Path) -> None:
-    names = {config.topic_name for config in table(tmp_path)}
-    assert names == {
+    topics = table(tmp_path)
+    schedule = topics.get("SCHEDULE_TOPIC_XXXX")
+    assert schedule is not None
+    assert (schedule.read_queue_nums, schedule.write_queue_nums) == (18, 18)
+    assert {config.topic_name for config in topics} == {
         "SELF_TEST_TOPIC",
         "TBW102",
         "BenchmarkTest",
