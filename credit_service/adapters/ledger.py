@@ -143,7 +143,7 @@ class Ledger:
         if not entries:
             return True
         key = tuple_(col(CreditRow.order_id), col(CreditRow.kind))
-        return session.exec(select(func.count()).select_from(CreditRow).where(key.in_(entries))).one() == len(entries)
+        return session.exec(select(func.count()).select_from(CreditRow).where(key.in_(sorted(entries)))).one() == len(entries)
 
     def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
         """Returns the customer's balance and latest entries, both read from the same snapshot of the database.

@@ -145,7 +145,7 @@ class SqlStockRoom:
         kept = self.inbox.kept_in(session, [message_key for message_key, _, _ in keys])
         processed = {(order_id, is_off) for message_key, order_id, is_off in keys if message_key not in kept}
         ids = {order_id for order_id, _ in processed}
-        query = select(ShipmentRow.order_id, ShipmentRow.state).where(col(ShipmentRow.order_id).in_(ids))
+        query = select(ShipmentRow.order_id, ShipmentRow.state).where(col(ShipmentRow.order_id).in_(sorted(ids)))
         found = dict(session.exec(query).all()) if processed else {}
         return all(order in found and not (is_off and found[order] == ShipmentState.SHIPPED.value) for order, is_off in processed)
 

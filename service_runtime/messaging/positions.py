@@ -185,7 +185,7 @@ class Positions(Generic[K]):
     def _unchecked(self) -> tuple[list[K], list[K]]:
         """Returns the results since the last save, and all that the next save must find."""
         with self._turn:
-            return list(self._unsaved), list({*self._unsaved, *self._found})
+            return list(self._unsaved), list(dict.fromkeys([*self._unsaved, *self._found]))
 
     def _has_results(self, session: Session, results: Sequence[K]) -> bool:
         parts = (results[begin : begin + _RESULTS_AT_ONCE] for begin in range(0, len(results), _RESULTS_AT_ONCE))

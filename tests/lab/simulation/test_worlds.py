@@ -1,11 +1,15 @@
 """Runs the explored test of the shop, each world from a seed. `make simulate` plays more worlds."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from lab.simulation.plans import plan_of
 from lab.simulation.world import every_promise_holds, play
+from rocketmq_broker.testing.exploring.explore import worlds_of
+from rocketmq_broker.testing.exploring.search.command import SearchCommand
 from tests.played_worlds import WORLDS_PLAYED
 
 
@@ -22,3 +26,9 @@ def test_every_promise_holds_in_each_world(
 
 def test_a_plan_gives_the_same_history_again() -> None:
     assert play(plan_of(7)).digest == play(plan_of(7)).digest
+
+
+def test_worlds_do_not_depend_on_the_seed_of_hashes(tmp_path: Path) -> None:
+    """The third world saves positions, which once checked results in the order of a set."""
+    command = SearchCommand(worlds_of(every_promise_holds), Console(), tmp_path, "v1", "simulate")
+    assert command.check_digests(range(1, 9)) == 0
