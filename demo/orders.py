@@ -17,6 +17,17 @@ import stamina
 from demo.errors import DemoError
 
 CUSTOMERS = tuple(f"customer-{number:02}" for number in range(1, 21))
+_AGAIN = frozenset(
+    {
+        httpx.codes.ACCEPTED,
+        httpx.codes.TOO_MANY_REQUESTS,
+        httpx.codes.SERVICE_UNAVAILABLE,
+        # A balancer returns them if the service behind it was killed or is too slow.
+        httpx.codes.BAD_GATEWAY,
+        httpx.codes.GATEWAY_TIMEOUT,
+    }
+)
+"""The statuses after which a request is repeated."""
 _ITEMS = (("book", 1_250), ("lamp", 4_999), ("chair", 12_900), ("pencil", 95), ("kettle", 3_450))
 
 
@@ -133,7 +144,7 @@ class OrderClient:
                 )
             case httpx.codes.CONFLICT:
                 return OrderAnswer(request, PlacingOutcome.REFUSED, None, attempts, time.monotonic())
-            case httpx.codes.ACCEPTED | httpx.codes.TOO_MANY_REQUESTS | httpx.codes.SERVICE_UNAVAILABLE:
+            case code if code in _AGAIN:
                 raise _NoAnswerYet(response.text)
             case httpx.codes.UNAUTHORIZED:
                 raise UnexpectedAnswer("the order service requires its API key; set ORDER_API_KEY_FILE to the file with it")

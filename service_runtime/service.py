@@ -15,13 +15,14 @@ from rocketmq_broker.client import ClientError
 from rocketmq_broker.world import World, current_world
 from service_runtime.database.database_url import masked
 from service_runtime.http.http_server import HttpServer
+from service_runtime.http.readiness import unready_while_stopping
 from service_runtime.messaging.consumer_thread import ConsumerThread
 from service_runtime.observing.metrics import new_metrics, serve_metrics
 from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_requests
 from service_runtime.settings.common import DatabaseSettings
 from service_runtime.settings.of_services import ServiceSettings
 from service_runtime.starting.configured_database import migrate_and_leave, open_to_serve
-from service_runtime.starting.start import CannotStart, Command, run_service, stop_on_signals
+from service_runtime.starting.start import CannotStart, Command, run_service, stop_on_signals, wait_for_stop
 
 S = TypeVar("S", bound=ServiceSettings)
 
@@ -101,6 +102,7 @@ class Service(Generic[S]):
             stopping = stop_on_signals()
             metrics = new_metrics() if settings.metrics_enabled else None
             parts = self.build(OpenedService(settings, engine, metrics, world, opened))
+            unready_while_stopping(parts.app, stopping)
             if metrics is not None:
                 serve_metrics(parts.app, metrics, world.steady_s)
             if settings.traces_enabled:
@@ -123,4 +125,5 @@ class Service(Generic[S]):
                 "%s, name server %s, HTTP on %s", parts.places, settings.namesrv_addr, ", ".join(server.addresses)
             )
             print(f"{self.program.replace('_', ' ')} ready: {server.url}", flush=True)
-            stopping.wait()
+            wait_for_stop(stopping)
+            server.drain()

@@ -1,4 +1,4 @@
-"""Runs Waitress, and lets running requests finish within a time limit when it stops."""
+"""Runs Waitress. When it stops, clients are sent away first, and running requests finish within a time limit."""
 
 import logging
 import resource
@@ -9,6 +9,7 @@ from flask import Flask
 from waitress import wasyncore  # type: ignore[import-untyped]
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.server import BaseWSGIServer, create_server  # type: ignore[import-untyped]
+from waitress.task import WSGITask  # type: ignore[import-untyped]
 
 from rocketmq_broker.world import World
 from service_runtime.http.listening import listen_on
@@ -30,13 +31,29 @@ _THREADS_END_WITHIN_S: Final = 1.0
 logger = logging.getLogger(__name__)
 
 
+class _Task(WSGITask):  # type: ignore[misc]
+    """A request. While the server is leaving, the response says that its connection ends, and ends it."""
+
+    def build_response_header(self) -> Any:
+        """Returns the status line and the headers."""
+        if self.channel.server.leaving.is_set():
+            self.request.headers["CONNECTION"] = "close"
+        return super().build_response_header()
+
+
+class _Connection(HTTPChannel):  # type: ignore[misc]
+    """A connection of a client."""
+
+    task_class = _Task
+
+
 class HttpServer:
     """Runs Waitress in a thread. The constructor binds the port, and `start` serves requests."""
 
     def __init__(self, app: Flask, settings: HttpSettings, world: World) -> None:
         """Listens on all addresses of the host in the settings. Raises CannotStart if that fails."""
         sockets = listen_on(settings.http_host, settings.http_port)
-        self._stop_timeout_s = settings.stop_timeout_s
+        self._drain_s, self._stop_timeout_s = settings.drain_s, settings.stop_timeout_s
         self._now_s, self._sleep = world.steady_s, world.sleep
         self._open: dict[int, Any] = {}
         self._server = create_server(
@@ -54,6 +71,9 @@ class HttpServer:
             clear_untrusted_proxy_headers=True,
         )
         self._listeners = [opened for opened in self._open.values() if isinstance(opened, BaseWSGIServer)]
+        self._leaving = threading.Event()
+        for listener in self._listeners:
+            listener.channel_class, listener.leaving = _Connection, self._leaving
         shown_port = sockets[0].getsockname()[1]
         self.url = f"http://{_in_url(settings.http_host)}:{shown_port}"
         self.addresses = [f"{_in_url(listener.getsockname()[0])}:{shown_port}" for listener in sockets]
@@ -64,6 +84,11 @@ class HttpServer:
         """Starts serving."""
         self._thread.start()
 
+    def drain(self) -> None:
+        """Serves for the drain time. Each response ends its connection, so that clients connect to another instance."""
+        self._leaving.set()
+        self._sleep(self._drain_s)
+
     def stop(self) -> None:
         """Stops accepting connections. Returns when all running requests are complete, or after the stop timeout.
 
@@ -72,6 +97,7 @@ class HttpServer:
         """
         if not self._thread.is_alive():
             return
+        self._leaving.set()
         in_loop = self._listeners[0].trigger.pull_trigger
         in_loop(self._stop_listening)
         deadline_s = self._now_s() + self._stop_timeout_s

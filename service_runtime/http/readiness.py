@@ -10,7 +10,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from flask import Response
+from flask import Flask, Response, request
 
 from service_runtime.http.health import NOT_READY, Word, word
 from service_runtime.http.problems import problem_response
@@ -71,6 +71,18 @@ class Readiness:
         late = f"no answer within {self._within_s:g} s"
         whys = [(need, answer.result() if answer.done() else late) for need, answer in answers]
         return tuple(Missing(need.name, why, need.to_do) for need, why in whys if why is not None)
+
+
+_STOPPING: Final = (Missing("process", "it is stopping", "Send requests to another instance."),)
+
+
+def unready_while_stopping(app: Flask, stopping: threading.Event) -> None:
+    """Makes /readyz return 503 once the event is set, so that a balancer sends no more requests to this instance."""
+
+    def refuse() -> Response | None:
+        return not_ready(_STOPPING) if stopping.is_set() and request.path == "/readyz" else None
+
+    app.before_request(refuse)
 
 
 def not_ready(missing: Sequence[Missing]) -> Response:

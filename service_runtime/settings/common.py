@@ -163,6 +163,9 @@ class HttpSettings(NamedSettings):
     )
     http_threads: HttpThreads
     metrics_enabled: bool = Field(False, description="serve metrics for Prometheus at /metrics")
+    drain_s: float = Field(
+        0.0, ge=0, le=3_600, description="time after SIGTERM in which requests are still accepted, while /readyz returns 503"
+    )
     stop_timeout_s: float = Field(10.0, ge=0, le=3_600, description="grace period for running requests after SIGTERM")
 
     @property

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -150,3 +151,20 @@ def stop_on_signals() -> threading.Event:
     for number in STOP_SIGNALS:
         signal.signal(number, stop)
     return stopping
+
+
+def wait_for_stop(stopping: threading.Event) -> None:
+    """Waits on the main thread until the event of `stop_on_signals` is set.
+
+    Python runs signal handlers on the main thread, and does not wake it for a signal that another thread receives. A byte in a
+    socket does. The handler would also block forever if it came while the main thread held the lock of the event.
+    """
+    waking, written = socket.socketpair()
+    written.setblocking(False)
+    with waking, written:
+        before = signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
+        try:
+            while not stopping.is_set():
+                waking.recv(1)
+        finally:
+            signal.set_wakeup_fd(before)

@@ -40,8 +40,10 @@ def test_an_order_is_placed_at_the_first_answer() -> None:
 
 
 def test_a_request_without_answer_is_repeated_under_the_same_key() -> None:
-    client, asked = client_that_gets(httpx.ReadError("gone"), httpx.Response(503), httpx.Response(202), PLACED)
-    assert client.place(REQUEST).attempts == 4
+    client, asked = client_that_gets(
+        httpx.ReadError("gone"), httpx.Response(503), httpx.Response(502), httpx.Response(202), PLACED
+    )
+    assert client.place(REQUEST).attempts == 5
     assert {request.headers["Idempotency-Key"] for request in asked} == {"key"}
     assert len({request.content for request in asked}) == 1
 

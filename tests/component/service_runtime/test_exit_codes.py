@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from credit_service.entrypoints.process import SERVICE as CREDITS
 from credit_service.worker.process import main as work
 from inventory_service.entrypoints.process import SERVICE as INVENTORY
 from order_service.entrypoints.process import SERVICE as ORDERS
+from rocketmq_broker.stop_signals import STOP_SIGNALS
+from service_runtime.starting.start import stop_on_signals, wait_for_stop
 
 MAINS: dict[str, Callable[[], int]] = {
     **{service.program: service.main for service in (ORDERS, CREDITS, INVENTORY)},
@@ -174,3 +177,18 @@ def test_two_services_on_one_database_are_refused(run: Run, first: str, tmp_path
         for refused in [*(run(module) for module in others), run(second, "migrate")]:
             assert refused[0] == 1
             assert refused[1].endswith(f"contains the tables of {first}; {second} needs a separate database")
+
+
+@pytest.mark.timeout(30)
+def test_a_signal_that_another_thread_receives_stops_the_process() -> None:
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    try:
+        stopping = stop_on_signals()
+        # The signal interrupts this thread only. The main thread waits by then.
+        receiver = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM))
+        receiver.start()
+        wait_for_stop(stopping)
+        receiver.join()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -129,6 +129,29 @@ def test_nobody_connects_any_more_while_requests_end(serve: Serve) -> None:
         stopped.result(60)
 
 
+def test_the_response_to_a_request_that_runs_ends_its_connection_when_the_server_stops(serve: Serve) -> None:
+    requests = _Requests()
+    server = serve(requests.app)
+    with ThreadPoolExecutor(2) as threads:
+        asked = threads.submit(httpx.get, server.url, timeout=60)
+        assert requests.running.acquire(timeout=60)
+        stopped = threads.submit(server.stop)
+        wait_until(lambda: not _accepts(server))
+        requests.let_go()
+        assert asked.result(60).headers["Connection"] == "close"
+        stopped.result(60)
+
+
+def test_a_draining_server_serves_each_connection_once_more(serve: Serve) -> None:
+    server = serve(drain_s=0.01)
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        assert "Connection" not in client.get("/").headers
+        server.drain()
+        on_the_old_connection, on_a_new_one = client.get("/"), client.get("/")
+    for response in (on_the_old_connection, on_a_new_one):
+        assert (response.status_code, response.headers["Connection"]) == (200, "close")
+
+
 def test_a_connection_that_is_kept_open_does_not_hold_the_stop_up(serve: Serve) -> None:
     server = serve(stop_timeout_s=3600)
     with httpx.Client(base_url=server.url, timeout=60) as client, ThreadPoolExecutor(1) as threads:

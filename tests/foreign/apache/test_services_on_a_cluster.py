@@ -4,15 +4,9 @@ docs/scale.md has what this shows, and which settings it needs.
 """
 
 import asyncio
-import itertools
 import re
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -20,7 +14,6 @@ import pytest
 
 from demo.asking import ask
 from demo.books import ShopBooks
-from demo.orders import CUSTOMERS, MadeOrder, OrderClient
 from demo.processes import Processes
 from demo.system import System
 from order_messages import credit_refused, order_cancelled, order_created, stock_short
@@ -33,6 +26,7 @@ from rocketmq_broker.protocol.bodies.group import ConsumeStats
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
 from tests.foreign.apache.cluster import Cluster, Member, apache_cluster
+from tests.load import PATIENCE_S, Load
 from tests.waiting import until, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1200)]
@@ -50,46 +44,7 @@ PROBES = "probes"
 """The topic of the test's own messages."""
 READERS = "readers"
 """The group that reads them."""
-CUSTOMERS_AT_ONCE = 4
-SOME = 40
-"""The number of orders that are placed between two faults, at least."""
 UNPAID = 16
-PATIENCE_S = 300
-"""On a loaded machine a JVM takes a minute to start."""
-
-
-@dataclass(frozen=True)
-class Load:
-    """Customers who place orders during a block. Each repeats a request until its order is placed."""
-
-    url: str
-    placed: list[str] = field(default_factory=list)
-    """The ids of the placed orders."""
-    _is_over: threading.Event = field(default_factory=threading.Event)
-    _numbers: Iterator[int] = field(default_factory=itertools.count)
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Raises the errors of the customers at the end."""
-        with ThreadPoolExecutor(CUSTOMERS_AT_ONCE) as pool, OrderClient(self.url, patience_s=PATIENCE_S) as client:
-            customers = [pool.submit(self._buy, client) for _ in range(CUSTOMERS_AT_ONCE)]
-            try:
-                yield
-            finally:
-                self._is_over.set()
-                errors = [customer.exception() for customer in customers]
-        assert not any(errors), errors
-
-    def go_on(self) -> None:
-        """Waits until some more orders have been placed."""
-        goal = len(self.placed) + SOME
-        wait_until(lambda: len(self.placed) >= goal, PATIENCE_S)
-
-    def _buy(self, client: OrderClient) -> None:
-        while not self._is_over.wait(0.05):
-            number = next(self._numbers)
-            order = MadeOrder(f"load-{number}", CUSTOMERS[number % len(CUSTOMERS)], (("book", 1 + number % 3, 1_299),))
-            self.placed.append(str(client.place(order).order_id))
 
 
 def post(url: str, body: dict[str, object]) -> httpx.Response:

@@ -4,7 +4,9 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from service_runtime.http.readiness import Missing, Need, Readiness
+from flask import Flask
+
+from service_runtime.http.readiness import Missing, Need, Readiness, unready_while_stopping
 
 
 class Asked:
@@ -79,3 +81,19 @@ def test_a_mistake_of_ours_counts_as_no_and_is_asked_again() -> None:
     assert [missing.why for missing in ready.missing()] == ["the check failed: division by zero"]
     one.answer, clock.now_s = lambda: None, 1.0
     assert ready.missing() == ()
+
+
+def test_a_process_is_not_ready_once_it_stops() -> None:
+    app, stopping = Flask(__name__), threading.Event()
+    for path in ("/readyz", "/orders"):
+        app.get(path, endpoint=path)(lambda: "fine")
+    unready_while_stopping(app, stopping)
+    client = app.test_client()
+    assert client.get("/readyz").status_code == 200
+    stopping.set()
+    refused = client.get("/readyz")
+    assert (refused.status_code, refused.get_json()["detail"]) == (
+        503,
+        "process: it is stopping. Send requests to another instance.",
+    )
+    assert client.get("/orders").status_code == 200
