@@ -15,9 +15,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from demo.processes import Processes, ProcessFailed
 from lab.benchmarks.reconciliation.books import write_books
 from lab.benchmarks.reconciliation.report import faults_table, growth_table, times_table, two_tables_table
 from lab.benchmarks.reconciliation.runs import Run, RunFailed, reconcile
+from lab.benchmarks.reconciliation.spark_cluster import start_spark_cluster
 from lab.benchmarks.reconciliation.two_tables.rounds import TwoTables, compared_in_turn
 from lab.benchmarks.reconciliation.two_tables.tools import Tool, ToolRun, compare, how_to_get, tools_here
 from rocketmq_broker.stop_signals import until_interrupted
@@ -29,7 +31,11 @@ CANNOT_MEASURE = 2
 def main(
     orders: Annotated[list[int] | None, typer.Option(min=1_000, help="number of orders; may be repeated")] = None,
     rounds: Annotated[int, typer.Option(min=0, help="comparisons of the two tables by each tool, in turn; 0 omits them")] = 3,
-    memory: Annotated[str, typer.Option(help="heap of Spark's JVM and memory of DuckDB")] = "4g",
+    workers: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="reconcile on a Spark cluster with this number of workers on this machine; may be repeated"),
+    ] = None,
+    memory: Annotated[str, typer.Option(help="heap of Spark's JVM and of each worker's; memory of DuckDB")] = "4g",
     folder: Annotated[Path, typer.Option(help="folder for the books during the run")] = Path("data/bench-pipelines"),
     packages: Annotated[Path, typer.Option(help="folder in which datacompy and DuckDB are installed")] = Path("data/comparison"),
 ) -> None:
@@ -45,12 +51,13 @@ def main(
     for count in orders or [1_000_000, 5_000_000, 10_000_000]:
         try:
             with _books(count, folder, screen) as books:
-                runs.append(_reconciled(books, count, memory, screen))
-                screen.print(faults_table(runs[-1]))
+                for number in workers or (None,):
+                    runs.append(_reconciled(books, count, memory, number, screen))
+                    screen.print(faults_table(runs[-1]))
                 if tools:
                     compared.append(_compared(books, count, memory, tools, rounds, packages.absolute(), screen))
                     _print_two_tables(compared[-1], screen)
-        except RunFailed as error:
+        except (RunFailed, ProcessFailed) as error:
             screen.print(f"{count:,} orders: {error}", style="bold red", markup=False)
             sys.exit(CANNOT_MEASURE)
     screen.print(times_table(runs))
@@ -76,9 +83,14 @@ def _books(count: int, folder: Path, screen: Console) -> Iterator[Path]:
         shutil.rmtree(books, ignore_errors=True)
 
 
-def _reconciled(books: Path, count: int, memory: str, screen: Console) -> Run:
-    with screen.status(f"Reconciling {count:,} orders"):
-        return reconcile(books, count, memory)
+def _reconciled(books: Path, count: int, memory: str, workers: int | None, screen: Console) -> Run:
+    """Reconciles in one process, or on a cluster of its own. Raises RunFailed or ProcessFailed."""
+    if workers is None:
+        with screen.status(f"Reconciling {count:,} orders"):
+            return reconcile(books, count, memory)
+    with screen.status(f"Reconciling {count:,} orders with {workers} Spark workers"), Processes(books / "logs") as processes:
+        cluster = start_spark_cluster(processes, books / "executors", workers=workers, memory=memory)
+        return reconcile(books, count, memory, cluster)
 
 
 def _compared(books: Path, count: int, memory: str, tools: list[Tool], rounds: int, packages: Path, screen: Console) -> TwoTables:

@@ -28,14 +28,15 @@ def faults_table(run: Run) -> Table:
 
 
 def times_table(runs: Sequence[Run]) -> Table:
-    """Returns a table with a row for each number of orders: time, orders per second, CPU time per order, memory."""
+    """Returns a table with a row for each run: orders, Spark workers, time, orders per second, CPU time per order, memory."""
     table = Table(title="python -m pipelines reconcile, with its commit log")
-    for name in ("orders", "wall s", "orders/s", "CPU s", "CPU µs an order", "peak GB"):
+    for name in ("orders", "workers", "wall s", "orders/s", "CPU s", "CPU µs an order", "peak GB"):
         table.add_column(name, justify="right")
     for run in runs:
         usage = run.usage
         table.add_row(
             f"{run.orders:,}",
+            "one process" if run.workers is None else str(run.workers),
             f"{usage.wall_s:.0f}",
             f"{run.orders / usage.wall_s:,.0f}",
             f"{usage.cpu_s:.0f}",
@@ -81,7 +82,9 @@ def _tool_row(two_tables: TwoTables, result: ToolResult) -> tuple[str, ...]:
 
 def growth_table(runs: Sequence[Run], compared: Sequence[TwoTables]) -> Table | None:
     """Returns a table of the times relative to the smallest number of orders. Returns None if there is only one size."""
-    walls = [(_WHOLE, run.orders, run.usage.wall_s) for run in runs]
+    walls = [
+        (_WHOLE if run.workers is None else f"{_WHOLE}, {run.workers} workers", run.orders, run.usage.wall_s) for run in runs
+    ]
     walls += [(result.tool.value, two_tables.orders, result.wall_s) for two_tables in compared for result in two_tables.results]
     grown = [
         (name, f"{orders:,}", f"{orders / first_orders:.1f}", f"{wall_s / first_s:.1f}")

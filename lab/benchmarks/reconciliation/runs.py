@@ -1,5 +1,6 @@
 """Runs the reconciliation with the same command as users, and measures its wall time, CPU time and memory."""
 
+import os
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import psutil
 import pyarrow.parquet
 
 from lab.benchmarks.reconciliation.faults import EXPECTED, Fault, injected
+from lab.benchmarks.reconciliation.spark_cluster import SparkCluster
 
 _POLL_S: Final = 0.2
 _END_WITHIN_S: Final = 5.0
@@ -48,6 +50,8 @@ class Run:
     """A run of the reconciliation on `orders` orders. `invented` is the number of findings without an injected fault."""
 
     orders: int
+    workers: int | None
+    """The number of Spark workers, or None for one process with all processors."""
     usage: Usage
     faults: tuple[FaultCount, ...]
     invented: int
@@ -58,12 +62,21 @@ class Run:
         return not self.invented and all(fault.found == fault.injected for fault in self.faults)
 
 
-def reconcile(folder: Path, orders: int, memory: str) -> Run:
-    """Runs `python -m pipelines reconcile` on the data of `write_books`. Raises RunFailed."""
+def reconcile(folder: Path, orders: int, memory: str, cluster: SparkCluster | None = None) -> Run:
+    """Runs `python -m pipelines reconcile` on the data of `write_books`, on the cluster if there is one. Raises RunFailed.
+
+    Spark's log is `spark.log` in the folder.
+    """
     output = folder / "out"
-    answer, usage = measured([*reconcile_command(folder, memory, output), "--store", str(folder / "store")])
+    command = [*reconcile_command(folder, memory, output), "--store", str(folder / "store")]
+    if cluster is None:
+        answer, usage = measured(command)
+    else:
+        command += ["--master", cluster.url, "--spark-log", str(folder / "spark.log")]
+        beside = [process.pid for process in (cluster.master, *cluster.workers)]
+        answer, usage = measured(command, environment={**os.environ, **cluster.environment}, beside=beside)
     totals = msgspec.json.decode(answer.encode())["findings"]
-    return Run(orders, usage, *_compared(output, totals, orders))
+    return Run(orders, None if cluster is None else len(cluster.workers), usage, *_compared(output, totals, orders))
 
 
 def reconcile_command(folder: Path, memory: str, output: Path) -> list[str]:
@@ -73,10 +86,13 @@ def reconcile_command(folder: Path, memory: str, output: Path) -> list[str]:
     return [sys.executable, "-m", "pipelines", "reconcile", *databases, *options]
 
 
-def measured(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> tuple[str, Usage]:
+def measured(
+    command: Sequence[str], *, environment: Mapping[str, str] | None = None, beside: Sequence[int] = ()
+) -> tuple[str, Usage]:
     """Runs a command. Returns its output, and the time and memory that it and its children used.
 
-    Raises RunFailed unless the exit code is 0 or 1.
+    The running processes `beside` it, given by their ids, count too, with their children. Raises RunFailed unless the exit code
+    is 0 or 1.
     """
     began_s = time.monotonic()
     cpu_s: dict[tuple[int, float], float] = {}
@@ -84,9 +100,10 @@ def measured(command: Sequence[str], *, environment: Mapping[str, str] | None = 
     with TemporaryFile("w+") as printed, TemporaryFile("w+") as said:
         process = subprocess.Popen(command, stdout=printed, stderr=said, env=environment)
         root = psutil.Process(process.pid)
+        roots = [root, *map(psutil.Process, beside)]
         try:
             while process.poll() is None:
-                peak_bytes = max(peak_bytes, _look(root, cpu_s))
+                peak_bytes = max(peak_bytes, _look(roots, cpu_s))
                 time.sleep(_POLL_S)
         finally:
             _end(root)
@@ -112,16 +129,15 @@ def _end(root: psutil.Process) -> None:
                 process.kill()
 
 
-def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
+def _look(roots: Sequence[psutil.Process], cpu_s: dict[tuple[int, float], float]) -> int:
     """Records the CPU time of each process in `cpu_s`. Returns the memory of all processes in bytes."""
     total = 0
-    try:
-        for process in (root, *root.children(recursive=True)):
-            times = process.cpu_times()
-            cpu_s[process.pid, process.create_time()] = times.user + times.system
-            total += process.memory_full_info().pss
-    except psutil.Error:
-        pass
+    for root in roots:
+        with suppress(psutil.Error):
+            for process in (root, *root.children(recursive=True)):
+                times = process.cpu_times()
+                cpu_s[process.pid, process.create_time()] = times.user + times.system
+                total += process.memory_full_info().pss
     return total
 
 

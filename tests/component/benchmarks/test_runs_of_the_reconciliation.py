@@ -1,5 +1,6 @@
 """Tests that a benchmark of the reconciliation reads all output and leaves no process running."""
 
+import subprocess
 import sys
 import threading
 import time
@@ -24,6 +25,16 @@ def test_a_command_that_prints_much_is_read_whole() -> None:
     printed, usage = measured([sys.executable, "-c", "print('x' * 1_000_000)"])
     assert len(printed) == 1_000_001
     assert usage.wall_s > 0
+
+
+def test_the_memory_of_processes_beside_the_command_counts() -> None:
+    program = "x = bytearray(b'x') * 200_000_000; print(flush=True); import time; time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as beside:
+        assert beside.stdout is not None
+        beside.stdout.readline()
+        _, usage = measured([sys.executable, "-c", "import time; time.sleep(1); print('done')"], beside=[beside.pid])
+        beside.kill()
+    assert usage.peak_bytes > 200_000_000
 
 
 def test_a_command_that_could_not_tell_is_a_failure_with_its_last_words() -> None:

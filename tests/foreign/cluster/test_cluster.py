@@ -1,22 +1,24 @@
-"""Tests that a Spark cluster has the same findings as one machine, with PostgreSQL and a broker on the network."""
+"""Tests that a Spark cluster has the same findings as one machine: with PostgreSQL and a broker, and when it loses a worker."""
 
 import asyncio
 import json
 import shutil
-import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psycopg
-import pyspark
+import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 
-from demo.ports import free_ports
-from demo.processes import Processes, prints
+from demo.processes import Processes
+from lab.benchmarks.reconciliation.books import write_books
+from lab.benchmarks.reconciliation.runs import reconcile as reconcile_books
+from lab.benchmarks.reconciliation.spark_cluster import SparkCluster, start_spark_cluster
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books, reconcile
@@ -31,6 +33,7 @@ from tests.e2e.clients import PATIENT, running
 from tests.foreign.postgresql.postgres import binaries, running_postgres
 from tests.foreign.postgresql.test_reconcile_postgresql import CREDITS, ORDERS
 from tests.foreign.spark.test_reconcile_command import pipelines
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -39,45 +42,22 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH: apt-get install openjdk-17-jre-headless"),
     pytest.mark.skipif(binaries() is None, reason="no PostgreSQL in /usr/lib/postgresql: apt-get install postgresql"),
 ]
-SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1"}
-NO_FIXED_PORT = {"SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false"}
 SHORT_LIVED = {"JAVA_TOOL_OPTIONS": " ".join(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *class_archive.options()])}
 """All JVMs here, the executors' too, are over before a thorough compilation would pay."""
-FEW_ROWS = {
-    "PYSPARK_SUBMIT_ARGS": "--conf spark.sql.shuffle.partitions=2 --conf spark.sql.codegen.wholeStage=false "
-    "--conf spark.sql.codegen.factoryMode=NO_CODEGEN pyspark-shell"
-}
+ORDERS_WITH_LOG = 34_000
+"""With their items and credits these are more rows than one task reads alone."""
+FEW_ROWS = (
+    "--conf spark.sql.shuffle.partitions=2 --conf spark.sql.codegen.wholeStage=false "
+    "--conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+)
 """What a cluster's spark-defaults.conf would say if its books were always as short as these."""
 
 
-@pytest.fixture
-def master(processes: Processes, tmp_path: Path) -> str:
-    """Starts a Spark master with two workers, which cannot import our code. Returns the master's URL."""
-    port, *pages = free_ports(4)
-    url = f"spark://127.0.0.1:{port}"
-    deploy = "org.apache.spark.deploy"
-    arguments = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(pages[0])]
-    environment = {
-        **LOOPBACK, **NO_FIXED_PORT, **SHORT_LIVED, "PYTHONPATH": "", "SPARK_WORKER_DIR": str(tmp_path / "work"),
-    }  # fmt: skip
-    master = processes.add(
-        "master", [str(SPARK_CLASS), f"{deploy}.master.Master", *arguments], environment=environment,
-        is_ready=prints("I have been elected leader"),
-    )  # fmt: skip
-    master.start(timeout_s=300)
-    workers = []
-    for number in (1, 2):
-        arguments = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", str(pages[number]), url]
-        worker = processes.add(
-            f"worker-{number}", [str(SPARK_CLASS), f"{deploy}.worker.Worker", *arguments], environment=environment,
-            is_ready=prints("Successfully registered with master"),
-        )  # fmt: skip
-        worker.spawn()
-        workers.append(worker)
-    for worker in workers:
-        worker.wait_until_ready(timeout_s=300)
-    return url
+def start_cluster(processes: Processes, folder: Path, submit_options: str) -> SparkCluster:
+    """Starts a Spark master with two workers. Their heap is near the smallest that Spark accepts."""
+    return start_spark_cluster(
+        processes, folder, workers=2, memory="512m", environment=SHORT_LIVED, submit_options=submit_options
+    )
 
 
 @pytest.fixture
@@ -121,17 +101,53 @@ def findings_in(told: str) -> list[dict[str, Any]]:
 
 
 def test_a_cluster_finds_what_one_machine_finds(
-    spark: SparkSession, master: str, databases: dict[str, str], broker: BrokerProcess, tmp_path: Path
+    spark: SparkSession, processes: Processes, databases: dict[str, str], broker: BrokerProcess, tmp_path: Path
 ) -> None:
+    cluster = start_cluster(processes, tmp_path / "work", FEW_ROWS)
     asyncio.run(announce(broker))
-    environment = {**databases, **LOOPBACK, **SHORT_LIVED, **FEW_ROWS, "PYSPARK_PYTHON": sys.executable}
+    environment = {**databases, **SHORT_LIVED, **cluster.environment}
     # Without a grace period no finding depends on when it is looked for.
-    options = ("--broker", broker.address, "--grace-seconds", "0", "--json", "--master", master, "--spark-log", "cluster.log")
+    options = (
+        "--broker",
+        broker.address,
+        "--grace-seconds",
+        "0",
+        "--json",
+        "--master",
+        cluster.url,
+        "--spark-log",
+        "cluster.log",
+    )
     done = pipelines("reconcile", *options, cwd=tmp_path, **environment)
     assert done.returncode == 1, done.stderr
     on_the_cluster = findings_in(done.stdout)
     assert on_the_cluster == found_here(spark, databases, broker, tmp_path / "here")
     counts = {found["finding"]: found["count"] for found in on_the_cluster}
     assert (counts["order_without_message"], counts["missing_credit"], counts["message_without_order"]) == (996, 1, 1)
-    executors = list((tmp_path / "work").glob("app-*/*/stderr"))
-    assert len(executors) == 2, "both workers took part"
+    assert all("registered with driver" in cluster.executor_output(number) for number in (0, 1)), "both workers took part"
+
+
+def findings_of(books: Path) -> list[dict[str, Any]]:
+    """Returns the rows that the last reconciliation of these books wrote."""
+    rows = pyarrow.parquet.read_table(books / "out" / "findings").to_pylist()
+    return sorted(rows, key=repr)
+
+
+def test_a_worker_that_is_killed_in_the_middle_changes_no_finding(
+    processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+    cluster = start_cluster(processes, tmp_path / "work", "--conf spark.sql.shuffle.partitions=4")
+    books = tmp_path / "books"
+    write_books(books, ORDERS_WITH_LOG, time.time_ns() // 1_000_000)
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(reconcile_books, books, ORDERS_WITH_LOG, "1g", cluster)
+        wait_until(lambda: "Finished task" in cluster.executor_output(0))
+        assert not running.done()
+        cluster.lose_worker(0)
+        on_the_cluster = running.result(600)
+    assert "Lost executor" in (books / "spark.log").read_text()
+    assert on_the_cluster.is_right, on_the_cluster
+    found = findings_of(books)
+    assert reconcile_books(books, ORDERS_WITH_LOG, "1g").is_right
+    assert found == findings_of(books)
