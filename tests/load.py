@@ -1,7 +1,5 @@
 """Customers who place orders without a break, while a test kills, stops and restarts processes."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """Runs a standalone Spark cluster on the loopback interface: a master, and workers with one processor each."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

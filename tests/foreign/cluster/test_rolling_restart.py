@@ -1,7 +1,5 @@
 """Tests that two order services and two credit services behind one address can be restarted in turn under load."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 import sys
