@@ -15,7 +15,9 @@ REDIS: Final = "redis"
 ORDERS_DATABASE: Final = "orders-database"
 CREDITS_DATABASE: Final = "credits-database"
 INVENTORY_DATABASE: Final = "inventory-database"
-_MAX: Final = {"brokers": 2, "order_services": 3, "credit_services": 3, "workers": 8, "drain_batch": 256, "max_tries": 16}
+_MAX: Final = {
+    "brokers": 2, "order_services": 3, "credit_services": 3, "workers": 8, "drain_batch": 256, "max_tries": 16, "pull_limit": 32,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,10 @@ class WorldShape:
     """The time in seconds after which an unpaid order expires. It applies to orders that are paid later."""
     order_limit_cents: int = 1_000_000
     """The maximum total of an order in cents. The local transaction of a larger order fails."""
+    pull_limit: int = 32
+    """The maximum number of messages that a broker returns for one pull."""
+    send_timeout_s: float = 3.0
+    """The time in seconds after which a service stops to send a message."""
 
     as_apache: int = 0
     """The version of Apache RocketMQ that the brokers imitate, 4 or 5. 0 for rocketmq-broker."""

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Final
 
+from credit_service.adapters.ledger import CONSUMER as CREDITS_CONSUMER
 from lab.simulation.action_kinds import ActionKind
 from lab.simulation.customers.conversations import conversation
 from lab.simulation.customers.customers import AnsweredRequest, CustomerAction, Customers
@@ -30,6 +31,7 @@ from lab.simulation.services.settings import ShopSettings
 from lab.simulation.services.shop import SimulatedShop
 from lab.simulation.services.shop_faults import ShopFaults
 from lab.simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE, SIMPLEST
+from order_service.domain.order import Item
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from rocketmq_broker.testing.exploring import ExploredWorld, PromisesBroken, explore
@@ -49,6 +51,10 @@ MAX_WAIT_S: Final = 100.0
 A failed message is retried after 60 s at most, and an unavailable broker is tried again every second. A simulation in which a
 message waits longer is stopped early. If clocks were wrong, a message may wait until the time that a wrong clock showed.
 """
+_MAX_ORDERS_BESIDE: Final = 24
+_FIRST_BESIDE: Final = 1_000
+"""The number of the first order that is placed because of an order that can never be credited."""
+_BESIDE_EVERY_S: Final = 20.0
 _ENOUGH_ORDERS: Final = 12
 """The minimum number of orders for which no answer at all is a violation. Fewer orders may all fall into one outage."""
 _JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
@@ -75,6 +81,7 @@ class ShopRun(WorldRun):
             max_tries=shape.max_tries,
             cancels_refused=shape.cancels_refused,
             saves_positions=shape.saves_positions,
+            send_timeout_ms=round(shape.send_timeout_s * 1000),
         )
         self._shop = SimulatedShop(world, settings)
         for name in shape.order_service_names:
@@ -118,6 +125,7 @@ class ShopRun(WorldRun):
             "transactionTimeOut": str(round(shape.check_immunity_s * 1000)),
             "transactionCheckInterval": str(round(shape.check_interval_s * 1000)),
             "transactionCheckMax": str(shape.check_max),
+            "maxTransferCountOnMessageInMemory": str(shape.pull_limit),
         }
 
     # observers during the run
@@ -176,7 +184,7 @@ class ShopRun(WorldRun):
         return partial(self._customers.begin, CustomerAction.of(event)) if event.what in tuple(ActionKind) else None
 
     def end_faults(self) -> None:
-        """Ends the faults of databases and Redis. Any later violation is caused by the code."""
+        """Ends the faults of databases and Redis, except those that never end. Any later violation is caused by the code."""
         for database in self._shop.databases.values():
             database.end_faults()
         self._shop.redis.end_all()
@@ -185,6 +193,7 @@ class ShopRun(WorldRun):
         """Checks the guarantees of the end until they hold."""
         self.world.history.note("world", "fault", "all faults are over")
         await self._customers.done()
+        await self._order_beside_failing()
         for seconds in LOOKS_S:
             await asyncio.sleep(seconds)
             before = self._waiting
@@ -193,6 +202,15 @@ class ShopRun(WorldRun):
             if not violations or has_overdue:
                 break
         self._found(violations)
+
+    async def _order_beside_failing(self) -> None:
+        """Places orders while an order waits that can never be credited: its failures count only beside orders that pass."""
+        for number in range(_MAX_ORDERS_BESIDE):
+            if not self._shop.redis.has_unending or not self._shop.databases[CREDITS_DATABASE].has_waiting(CREDITS_CONSUMER):
+                break
+            items = (Item("pen", 1, 100),)
+            await self._customers.act(CustomerAction(ActionKind.PLACE, "ana", _FIRST_BESIDE + number, items=items))
+            await asyncio.sleep(_BESIDE_EVERY_S)
 
     # the checks at the end
 

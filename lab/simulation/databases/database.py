@@ -63,15 +63,15 @@ class ShopDatabase(SimulatedDatabase):
         """Returns True if the table `rocketmq_inbox` contains waiting messages of the consumer. Faults do not affect it."""
         return self.reader().execute(_WAITING, (consumer,)).fetchone() is not None
 
-    def replica(self) -> ShopDatabase:
-        """Returns a read-only copy with the current rows, like a replica that gets no more changes."""
+    def replica(self, *, is_promoted: bool = False) -> ShopDatabase:
+        """Returns a copy with the current rows, like a replica that gets no more changes. It is read-only unless promoted."""
         file, path = self._file, self.path.with_suffix(".copy")
         with sqlite3.connect(path) as to:
             self.reader().backup(to)
         to.close()
         copy = ShopDatabase(
             f"{self.name}-copy", file.history, file.chance, loop=file.loop, migrations=self._migrations, content=path,
-            is_replica=True,
+            is_replica=not is_promoted,
         )  # fmt: skip
         path.unlink()
         return copy

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lab.simulation.action_kinds import ActionKind
+from lab.simulation.plans.chains import chain_of, with_common_keys
 from lab.simulation.plans.fault_table import FAULTS, OUTAGE, parts_of
 from lab.simulation.shapes import WorldShape
 from rocketmq_broker.testing.simulation.chance import stream
@@ -49,8 +50,14 @@ def plan_of(seed: int) -> Plan:
     """Returns the plan of a seed, which is the same in each call and each interpreter."""
     shape, size = shape_of(stream(seed, "plan", "shape")), _size_of(seed)
     acting_s = round(stream(seed, "plan", "acting").uniform(*size.acting_s), 3)
+    chain = chain_of(seed)
+    if chain is not None:
+        shape = chain.shape_from(shape, stream(seed, "plan", "chain", "shape"))
     actions = list(_actions(seed, shape, size, acting_s))
-    events = [*actions, *_faults(seed, shape, size, actions, acting_s)]
+    if chain is None:
+        events = [*actions, *_faults(seed, shape, size, actions, acting_s)]
+    else:
+        events = [*with_common_keys(actions), *chain.events(stream(seed, "plan", "chain", "events"), parts_of(shape), actions)]
     ends_s = max([acting_s, *(event.ends_s for event in events)])
     return Plan(seed, shape.as_settings(), (), round(ends_s, 3)).with_events(events)
 

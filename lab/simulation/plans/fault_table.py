@@ -45,6 +45,12 @@ REPLICA_OLD_ROWS: Final = "replica.old_rows"
 
 The service uses the copy for `for_s`, beginning `age_s` (at most 30 s) after it was made.
 """
+REPLICA_PROMOTED: Final = "replica.promoted"
+"""Like `replica.old_rows`, but the copy accepts writes. It is used only for half messages that were sent after `age_s`."""
+WORKER_NEVER_CREDIT: Final = "worker.never_credit"
+"""Like `worker.fail_order`, but without end: the order must be refused or parked. While it waits, customers place more orders."""
+LISTENER_FAIL: Final = "listener.fail"
+"""The listener of a service fails for `for_s`. `how` is "raises" if it raises an error, "later" if it requests a redelivery."""
 
 _PROCESSES: Final = "names brokers services workers"
 _NOT_NAMES: Final = "brokers services workers"
@@ -63,6 +69,7 @@ def parts_of(shape: WorldShape) -> Parts:
         "names": (NAME_SERVER,),
         "brokers": shape.broker_names,
         "orders": shape.order_service_names,
+        "credits": shape.credit_service_names,
         "services": shape.service_names,
         "workers": shape.worker_names,
         "links": tuple(f"{one}>{other}" for pair in pairs for one, other in (pair, pair[::-1])),
@@ -115,10 +122,14 @@ FAULTS: Final[Mapping[str, FaultRow]] = {
     REPLICA_OLD_ROWS: FaultRow("orders", (5.0, 90.0), {"age_s": (1.0, 30.0)}, 3.3),
     "member.old": FaultRow("orders", (0.5, 60.0), share=1.5),
     OUTAGE: FaultRow(_NOT_NAMES, (1200.0, 3600.0), share=0.0),
+    REPLICA_PROMOTED: FaultRow("orders", (20.0, 90.0), {"age_s": (15.0, 30.0)}, 0.0),
+    WORKER_NEVER_CREDIT: FaultRow("redis", None, {"nth": (1, 2), "when": BEFORE_OR_AFTER, "how": ("raises", "dies")}, 0.0),
+    LISTENER_FAIL: FaultRow("services", (0.5, 40.0), {"how": ("raises", "later")}, 0.0),
 }
 """The table of faults.
 
-Outages have no weight, because an outage takes much of the simulated time. `plans` adds an outage to a few simulations instead.
+Outages have no weight, because an outage takes much of the simulated time. `drawing` adds an outage to a few simulations instead.
+The last three occur in chains of faults (`chains`) only.
 An outage lasts twenty minutes or more, which exceeds every check-back, wait and timeout, except the longest redelivery of two
 hours.
 """

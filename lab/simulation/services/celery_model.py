@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, cast
@@ -28,6 +29,7 @@ from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.settings import WorkerSettings
 from credit_service.worker.process import drain_of
 from lab.simulation.databases.database import ShopDatabase
+from order_messages.states import EntryKind
 from rocketmq_broker.databases.inbox import BaseInbox, DrainResult
 from rocketmq_broker.testing.simulation.databases.gate import die_here
 from rocketmq_broker.testing.simulation.history import History
@@ -78,11 +80,21 @@ class FailingOrder:
     is_written: bool
     """True if the attempt fails after writing the entries, before the database commit. False if it fails before writing them."""
     order_id: str | None = None
+    """The order, or None before workers have seen `nth` orders."""
     _seen: dict[str, None] = field(default_factory=dict)
 
-    def is_among(self, order_ids: Collection[str], now_s: float) -> bool:
-        """Returns True if the order is one of these and its fault has not ended."""
-        self._seen.update(dict.fromkeys(order_ids))
+    @property
+    def is_unending(self) -> bool:
+        """True if the order can never be credited."""
+        return self.ends_s == math.inf
+
+    def is_among(self, credits: Sequence[Credit], now_s: float) -> bool:
+        """Returns True if one of these entries belongs to the order and its fault has not ended.
+
+        An order that can never be credited can be reversed: no other cancellation may come beside which a failure counts.
+        """
+        order_ids = dict.fromkeys(each.order_id for each in credits if each.kind is EntryKind.CREDIT or not self.is_unending)
+        self._seen.update(order_ids)
         if self.order_id is None and now_s < self.ends_s and len(self._seen) >= self.nth:
             self.order_id = list(self._seen)[self.nth - 1]
         return now_s < self.ends_s and self.order_id in order_ids
@@ -132,12 +144,12 @@ class SimulatedRedis:
         self._planned.add(nth, (fault, delay_s))
 
     def fail_order(self, nth: int, for_s: float, effect: OrderFault = OrderFault.RAISES, *, is_written: bool = False) -> None:
-        """Makes each attempt to credit the `nth` order from now fail for `for_s` seconds."""
+        """Makes each attempt to credit the `nth` order from now fail for `for_s` seconds, which may be infinite."""
         self.failing.append(FailingOrder(nth, self._now_s() + for_s, effect, is_written))
 
-    def failing_among(self, order_ids: Collection[str]) -> FailingOrder | None:
-        """Returns the fault of one of these orders, or None."""
-        return next((failing for failing in self.failing if failing.is_among(order_ids, self._now_s())), None)
+    def failing_among(self, credits: Sequence[Credit]) -> FailingOrder | None:
+        """Returns the fault of the order of one of these entries, or None."""
+        return next((failing for failing in self.failing if failing.is_among(credits, self._now_s())), None)
 
     def met(self, failing: FailingOrder) -> None:
         """Records that the fault has affected an attempt."""
@@ -150,11 +162,17 @@ class SimulatedRedis:
         return {failing.order_id for failing in self.failing if failing.order_id is not None}
 
     def end_all(self) -> None:
-        """Ends all faults, including pending ones."""
+        """Ends all faults, including pending ones. An order that can never be credited stays so, once a worker has met it."""
         self._hangs_until_s = self._away_until_s = 0.0
         self._planned.clear()
         for failing in self.failing:
-            failing.ends_s = 0.0
+            if not failing.is_unending or failing.order_id is None:
+                failing.ends_s = 0.0
+
+    @property
+    def has_unending(self) -> bool:
+        """True if an order can never be credited."""
+        return any(failing.is_unending for failing in self.failing)
 
     # calls in threads of a process
 
@@ -318,7 +336,7 @@ class _ChildLedger(Ledger):
         self._process, self._redis = process, redis
 
     def write(self, session: Session, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        failing = self._redis.failing_among([credit.order_id for credit in credits])
+        failing = self._redis.failing_among(credits)
         if failing is not None and not failing.is_written:
             self._fail(failing)
         outcomes = super().write(session, credits)

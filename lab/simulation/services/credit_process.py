@@ -10,6 +10,7 @@ from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.services.bell import SimulatedBell
 from lab.simulation.services.celery_model import SimulatedRedis, task_sender
 from lab.simulation.services.client_loop import SimulatedClientLoop
+from lab.simulation.services.listener_fault import ListenerFault
 from lab.simulation.services.settings import ShopSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
@@ -20,8 +21,15 @@ from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 class CreditProcess:
     """A credit service. It runs until its process ends, and must be created in that process."""
 
-    def __init__(self, process: SimulatedProcess, database: ShopDatabase, redis: SimulatedRedis, settings: ShopSettings) -> None:
-        """Creates the service without connecting."""
+    def __init__(
+        self,
+        process: SimulatedProcess,
+        database: ShopDatabase,
+        redis: SimulatedRedis,
+        settings: ShopSettings,
+        fault: ListenerFault,
+    ) -> None:
+        """Creates the service without connecting. `fault` may make its listener fail."""
         self.process = process
         address, loop = settings.namesrv_addr, SimulatedClientLoop(process)
         ledger = Ledger(database.engine_for(process), process.world)
@@ -34,7 +42,7 @@ class CreditProcess:
         )
         results = ledger.positions if settings.saves_positions else None
         loop = SimulatedClientLoop(process)
-        self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop, results=results)
+        self._consumer = inbox_consumer(CONSUMER, TAGS, fault.around(listener), namesrv_addr=address, loop=loop, results=results)
 
     async def start(self) -> None:
         """Joins the groups, and returns when the service is consuming messages."""

@@ -10,6 +10,7 @@ from inventory_service.service_layer.shipping import TAGS, instruction_of
 from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.services.bell import SimulatedBell
 from lab.simulation.services.client_loop import SimulatedClientLoop
+from lab.simulation.services.listener_fault import ListenerFault
 from lab.simulation.services.settings import ShopSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
@@ -20,8 +21,8 @@ from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 class InventoryProcess:
     """An inventory service. It runs until its process ends, and must be created in that process."""
 
-    def __init__(self, process: SimulatedProcess, database: ShopDatabase, settings: ShopSettings) -> None:
-        """Creates the service without connecting."""
+    def __init__(self, process: SimulatedProcess, database: ShopDatabase, settings: ShopSettings, fault: ListenerFault) -> None:
+        """Creates the service without connecting. `fault` may make its listener fail."""
         self.process = process
         address, timeout_ms = settings.namesrv_addr, settings.send_timeout_ms
         room = self._stock_room = SqlStockRoom(database.engine_for(process), process.world)
@@ -40,7 +41,7 @@ class InventoryProcess:
         )
         results = room.positions if settings.saves_positions else None
         loop = SimulatedClientLoop(process)
-        self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop, results=results)
+        self._consumer = inbox_consumer(CONSUMER, TAGS, fault.around(listener), namesrv_addr=address, loop=loop, results=results)
 
     async def start(self) -> None:
         """Joins the groups, and returns when the service is consuming messages."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from lab.simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceAnswer, ServiceRequest
 from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.services.client_loop import SimulatedClientLoop
+from lab.simulation.services.listener_fault import ListenerFault
 from lab.simulation.services.settings import ShopSettings
 from order_messages.states import TransactionState
 from order_service.adapters.order_broker import OrderBroker, compensation_consumer
@@ -39,6 +40,8 @@ class SwitchedListener:
     checking: TransactionListener
     on_check: Callable[[], object] = _nothing
     """Called at each check-back."""
+    since_ms: int = 0
+    """The other database is used only for half messages that were sent since this time, in milliseconds since the epoch."""
 
     def execute_local_transaction(
         self, message: Message, arg: object
@@ -48,6 +51,8 @@ class SwitchedListener:
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState | Awaitable[LocalTransactionState]:
         """Returns the decision for a check-back."""
+        if message.born_timestamp < self.since_ms:
+            return self.listener.check_local_transaction(message)
         self.on_check()
         return self.checking.check_local_transaction(message)
 
@@ -55,8 +60,8 @@ class SwitchedListener:
 class OrderProcess:
     """An order service. It runs until its process ends, and must be created in that process."""
 
-    def __init__(self, process: SimulatedProcess, database: ShopDatabase, settings: ShopSettings) -> None:
-        """Creates the service without connecting."""
+    def __init__(self, process: SimulatedProcess, database: ShopDatabase, settings: ShopSettings, fault: ListenerFault) -> None:
+        """Creates the service without connecting. `fault` may make the listener of its consumer fail."""
         self.process = process
         self._settings = settings
         world = process.world
@@ -76,7 +81,9 @@ class OrderProcess:
         self._paying = OrderPaying(store, world.wall_ms)
         self._cancelling = OrderCancelling(store, broker, world.wall_ms)
         listener = CompensationListener(OrderCancelling(store, broker, world.wall_ms))
-        self._consumer = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr, loop=SimulatedClientLoop(process))
+        self._consumer = compensation_consumer(
+            fault.around(listener), namesrv_addr=settings.namesrv_addr, loop=SimulatedClientLoop(process)
+        )
 
     async def start(self) -> None:
         """Joins the producer group and the consumer group, and returns when the service is ready."""
@@ -86,16 +93,16 @@ class OrderProcess:
         """Leaves both groups, like a service that is stopped."""
         await self.process.start_thread(self._stop)
 
-    def check_back_from(self, copy: ShopDatabase | None, on_check: Callable[[], object] = _nothing) -> None:
-        """Makes check-backs read the database `copy`. If `copy` is None, they read the service's own database again.
+    def check_back_from(self, copy: ShopDatabase | None, on_check: Callable[[], object] = _nothing, since_ms: int = 0) -> None:
+        """Makes check-backs use the database `copy`. If `copy` is None, they use the service's own database again.
 
-        `on_check` is called at each check-back.
+        `on_check` is called at each check-back. `copy` is not used for half messages that were sent before `since_ms`.
         """
         checking: Mapping[str, TransactionListener] = {topic: own.listener for topic, own in self._listeners.items()}
         if copy is not None:
             checking = self._listeners_of(SqlOrderStore(copy.engine_for(self.process), self.process.world))
         for topic, listener in self._listeners.items():
-            listener.checking, listener.on_check = checking[topic], on_check
+            listener.checking, listener.on_check, listener.since_ms = checking[topic], on_check, since_ms
 
     def answer(self, request: ServiceRequest) -> ServiceAnswer:
         """Handles a request as `order_service.entrypoints.http` does, and returns the response.

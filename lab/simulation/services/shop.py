@@ -10,6 +10,7 @@ from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.services.celery_model import SimulatedRedis, WorkerProcess
 from lab.simulation.services.credit_process import CreditProcess
 from lab.simulation.services.inventory_process import InventoryProcess
+from lab.simulation.services.listener_fault import ListenerFault
 from lab.simulation.services.order_process import OrderProcess
 from lab.simulation.services.settings import ShopSettings
 from lab.simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE
@@ -37,6 +38,8 @@ class SimulatedShop:
         self._copies: list[ShopDatabase] = []
         self.order_services: dict[str, OrderProcess] = {}
         """The running order services, keyed by name. If a service is killed, it is replaced when its program restarts."""
+        self.listeners: dict[str, ListenerFault] = {}
+        """The faults of the services' listeners, keyed by the name of the service."""
         self._order_programs: list[str] = []
         self._uncounted = sorted(settings.stock.items())
 
@@ -44,7 +47,7 @@ class SimulatedShop:
         """Adds a machine with a stopped order service."""
 
         async def begin(process: SimulatedProcess) -> None:
-            service = OrderProcess(process, self.databases[ORDERS_DATABASE], self.settings)
+            service = OrderProcess(process, self.databases[ORDERS_DATABASE], self.settings, self._listener(name))
             await service.start()
             self.order_services[name] = service
 
@@ -55,7 +58,8 @@ class SimulatedShop:
         """Adds a machine with a stopped credit service."""
 
         async def begin(process: SimulatedProcess) -> None:
-            await CreditProcess(process, self.databases[CREDITS_DATABASE], self.redis, self.settings).start()
+            database, listener = self.databases[CREDITS_DATABASE], self._listener(name)
+            await CreditProcess(process, database, self.redis, self.settings, listener).start()
 
         return self._program(name, begin, CREDITS_DATABASE)
 
@@ -80,7 +84,7 @@ class SimulatedShop:
         """Adds a machine with a stopped inventory service."""
 
         async def begin(process: SimulatedProcess) -> None:
-            service = InventoryProcess(process, self.databases[INVENTORY_DATABASE], self.settings)
+            service = InventoryProcess(process, self.databases[INVENTORY_DATABASE], self.settings, self._listener(name))
             while self._uncounted:
                 await service.set_stock(*self._uncounted[-1])
                 self._uncounted.pop()
@@ -100,9 +104,9 @@ class SimulatedShop:
         """Returns the database of a program."""
         return self.databases[self._database_of[program]]
 
-    def replica_of(self, database: str) -> ShopDatabase:
-        """Returns a replica with the current rows."""
-        copy = self.databases[database].replica()
+    def replica_of(self, database: str, *, is_promoted: bool = False) -> ShopDatabase:
+        """Returns a replica with the current rows. A promoted replica accepts writes."""
+        copy = self.databases[database].replica(is_promoted=is_promoted)
         self._copies.append(copy)
         return copy
 
@@ -111,6 +115,9 @@ class SimulatedShop:
         for database in (*self.databases.values(), *self._copies):
             with suppress(Exception):
                 database.close()
+
+    def _listener(self, name: str) -> ListenerFault:
+        return self.listeners.setdefault(name, ListenerFault())
 
     def _program(self, name: str, begin: Begin, database: str) -> Program:
         self._database_of[name] = database

@@ -27,6 +27,10 @@ FAULTS = [
     PlannedEvent(5.0, "worker.kill_child", "worker-1", 0.0, {**NTH, "when": "before"}),
     PlannedEvent(5.0, "worker.fail_order", "redis", 4.0, {**NTH, "when": "before", "how": "raises"}),
     PlannedEvent(5.0, "replica.old_rows", "orders-1", 30.0, {"age_s": 1.0}),
+    PlannedEvent(0.0, "replica.promoted", "orders-1", 30.0, {"age_s": 2.0}),
+    PlannedEvent(5.0, "worker.never_credit", "redis", 0.0, {**NTH, "when": "before", "how": "raises"}),
+    PlannedEvent(5.0, "listener.fail", "credits-1", 4.0, {"how": "raises"}),
+    PlannedEvent(5.0, "listener.fail", "credits-1", 4.0, {"how": "later"}),
 ]
 
 
