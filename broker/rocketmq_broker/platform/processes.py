@@ -4,10 +4,8 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
-
-from rocketmq_broker.platform.signals import STOP_SIGNALS
 
 NO_SUPERVISOR: Final = (
     "--brokers requires Linux or macOS: Windows has no signal that stops a broker" if sys.platform == "win32" else None
@@ -41,14 +39,16 @@ def end_with_input() -> None:
 
 
 @contextlib.contextmanager
-def stop_signals_blocked() -> Iterator[None]:
-    """Blocks the stop signals within the block. A child process that is started within the block keeps them blocked.
+def signals_blocked(signals: Collection[signal.Signals]) -> Iterator[None]:
+    """Blocks signals within the block. A child process that is started within the block keeps them blocked.
 
-    Ctrl-C reaches the whole process group, and the parent needs the child for its last flush.
+    Ctrl-C reaches the whole process group, also a child that its parent still needs or ends itself. Windows has no signals to
+    block: there this does nothing.
     """
     if sys.platform == "win32":
-        raise NotImplementedError("Windows cannot block a signal in a child process")
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
     finally:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rocketmq_broker.platform import flush_helper
-from rocketmq_broker.platform.processes import stop_signals_blocked
+from rocketmq_broker.platform.processes import signals_blocked
+from rocketmq_broker.platform.signals import STOP_SIGNALS
 
 _INT32 = struct.Struct(">i")
 _EXIT_TIMEOUT_S = 5.0
@@ -25,7 +26,7 @@ class FlushProcess:
     def __init__(self) -> None:
         """Starts the helper. Raises OSError."""
         command = [sys.executable, "-I", "-S", os.fspath(Path(flush_helper.__file__).resolve())]
-        with stop_signals_blocked():
+        with signals_blocked(STOP_SIGNALS):
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self._process.stdin is not None
         assert self._process.stdout is not None

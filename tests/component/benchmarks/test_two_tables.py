@@ -105,7 +105,7 @@ def test_a_tool_that_finds_too_little_is_marked() -> None:
 
 
 def test_growth_is_told_from_the_smallest_books_on() -> None:
-    runs = [Run(orders, Usage(wall_s, wall_s, 1), (), 0) for orders, wall_s in ((10_000, 44.0), (1_000, 10.0))]
+    runs = [Run(orders, None, Usage(wall_s, wall_s, 1), (), 0) for orders, wall_s in ((10_000, 44.0), (1_000, 10.0))]
     table = growth_table(runs, [two_tables(1_000, 6.0, 2.0), two_tables(10_000, 12.0, 18.0)])
     lines = shown(table)
     assert "ours, with its commit log 10,000 10.0 4.4" in lines
@@ -115,4 +115,4 @@ def test_growth_is_told_from_the_smallest_books_on() -> None:
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_one_size_shows_no_growth(count: int) -> None:
-    assert growth_table([Run(1_000, Usage(1.0, 1.0, 1), (), 0)] * count, []) is None
+    assert growth_table([Run(1_000, None, Usage(1.0, 1.0, 1), (), 0)] * count, []) is None

@@ -76,7 +76,7 @@ async def test_what_does_not_come_fails_with_the_story(rocketmq: RocketMQ) -> No
         "p sends a half message to orders",
         "p: UNKNOWN, no decision",
         "check-back",
-        "answer of p to a check-back: UNKNOWN",
+        "response of p to a check-back: UNKNOWN",
     ):
         assert event in story
     with pytest.raises(AssertionError, match="'order-1' is pending, not committed"):

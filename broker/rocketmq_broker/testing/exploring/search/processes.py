@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -12,6 +11,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Final
 
+from rocketmq_broker.platform.processes import signals_blocked
 from rocketmq_broker.testing.exploring.errors import UnusableTest
 from rocketmq_broker.testing.exploring.search.player import PlayRequest, play_requests
 from rocketmq_broker.testing.exploring.search.worlds import WorldEnd, Worlds
@@ -153,15 +153,13 @@ class PlayingProcesses:
 def _start(start: Callable[[], None], environment: Mapping[str, str]) -> None:
     """Starts a process that ignores Ctrl-C, because the search itself ends its processes."""
     before = {name: os.environ.get(name) for name in environment}
-    old_mask = set() if sys.platform == "win32" else signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ.update(environment)
     try:
-        start()
+        with signals_blocked({signal.SIGINT}):
+            start()
     finally:
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        if sys.platform != "win32":
-            signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
