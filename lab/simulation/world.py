@@ -198,7 +198,7 @@ class ShopRun(WorldRun):
             await asyncio.sleep(seconds)
             before = self._waiting
             violations = self._judged()
-            has_overdue = seconds > MAX_WAIT_S and not before.isdisjoint(self._waiting) and not self._has_wrong_clock
+            has_overdue = seconds > MAX_WAIT_S and not before.isdisjoint(self._waiting) and not self._excused()
             if not violations or has_overdue:
                 break
         self._found(violations)
@@ -241,22 +241,8 @@ class ShopRun(WorldRun):
         return CutOff(STARTS_MS + round(self.world.elapsed_s * 1000), grace_seconds=0, overdue_seconds=0)
 
     def _excused(self) -> set[Finding]:
-        """Returns the findings that are accepted because of faults.
-
-        A clock was wrong, or the power failed during a slow sync and tore records that no response has acknowledged.
-        """
-        wrong = {Finding.WRONG_TIME} if self._has_wrong_clock else set()
-        torn = {Finding.DAMAGED_MESSAGE, Finding.NOT_JUDGED}
-        return wrong | (torn if any(map(self._is_during_slow_sync, self.plan.events)) else set())
-
-    @property
-    def _has_wrong_clock(self) -> bool:
-        return any(event.what in _CLOCK_FAULTS for event in self.plan.events)
-
-    def _is_during_slow_sync(self, event: PlannedEvent) -> bool:
-        """Returns True for a power failure of a broker whose disk is slow."""
-        slow = [each for each in self.plan.events if each.what == "disk.slow" and each.where == event.where]
-        return event.what == "machine.power" and any(each.at_s <= event.at_s <= each.ends_s for each in slow)
+        """Returns the findings that are accepted because clocks were wrong."""
+        return {Finding.WRONG_TIME} if any(event.what in _CLOCK_FAULTS for event in self.plan.events) else set()
 
     def _found(self, violations: Iterable[Violation]) -> None:
         for violation in violations:
