@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
+from demo.asking import ask
 from demo.orders import CUSTOMERS, MadeOrder, OrderClient
 from tests.waiting import wait_until
 
@@ -18,6 +20,8 @@ SOME = 40
 """The number of orders that are placed between two faults, at least."""
 PATIENCE_S = 300
 """On a loaded machine a JVM takes a minute to start."""
+UNPAID = 16
+"""The number of orders that are placed to be paid later."""
 
 
 class CountedRequests(httpx.HTTPTransport):
@@ -74,3 +78,17 @@ class Load:
             number = next(self._numbers)
             order = MadeOrder(f"load-{number}", CUSTOMERS[number % len(CUSTOMERS)], (("book", 1 + number % 3, 1_299),))
             self.placed.append(str(client.place(order).order_id))
+
+
+def post(url: str, body: dict[str, object]) -> httpx.Response:
+    """Sends the request until the service is available. Returns its response."""
+    while (response := ask("POST", url, body, timeout_s=60)).status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        time.sleep(0.2)
+    assert response.is_success, response.text
+    return response
+
+
+def place_unpaid(url: str) -> list[str]:
+    """Places orders that are paid later, whose half messages stay pending. Returns their ids."""
+    body = {"customer": "ada", "items": [{"name": "lamp", "quantity": 1, "price_cents": 4_999}], "payment": "later"}
+    return [post(f"{url}/orders", body).json()["order"]["order_id"] for _ in range(UNPAID)]

@@ -5,14 +5,11 @@ docs/scale.md has what this shows, and which settings it needs.
 
 import asyncio
 import re
-import time
 from collections import Counter
 from pathlib import Path
 
-import httpx
 import pytest
 
-from demo.asking import ask
 from demo.books import ShopBooks
 from demo.processes import Processes
 from demo.system import System
@@ -26,7 +23,7 @@ from rocketmq_broker.protocol.bodies.group import ConsumeStats
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
 from tests.foreign.apache.cluster import Cluster, Member, apache_cluster
-from tests.load import PATIENCE_S, Load
+from tests.load import PATIENCE_S, UNPAID, Load, place_unpaid, post
 from tests.waiting import until, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1200)]
@@ -44,21 +41,6 @@ PROBES = "probes"
 """The topic of the test's own messages."""
 READERS = "readers"
 """The group that reads them."""
-UNPAID = 16
-
-
-def post(url: str, body: dict[str, object]) -> httpx.Response:
-    """Sends the request until the service is available. Returns its response."""
-    while (response := ask("POST", url, body, timeout_s=60)).status_code == httpx.codes.SERVICE_UNAVAILABLE:
-        time.sleep(0.2)
-    assert response.is_success, response.text
-    return response
-
-
-def place_unpaid(url: str) -> list[str]:
-    """Places orders that are paid later, whose half messages stay pending. Returns their ids."""
-    body = {"customer": "ada", "items": [{"name": "lamp", "quantity": 1, "price_cents": 4_999}], "payment": "later"}
-    return [post(f"{url}/orders", body).json()["order"]["order_id"] for _ in range(UNPAID)]
 
 
 def offsets_at(member: Member, group: str, topic: str) -> tuple[int, int]:
