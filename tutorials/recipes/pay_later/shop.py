@@ -59,12 +59,13 @@ class OrderListener:
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         """Returns UNKNOWN before the payment. Rolls back an order that was not paid in time."""
         with Session(self._engine) as session:
-            if settle(session, message) is LocalTransactionState.UNKNOWN:
-                order = session.exec(select(Order).where(Order.transaction_id == message.transaction_id)).one()
-                if time.time() > order.payable_until:
-                    conclude(session, order.transaction_id, LocalOutcome.ROLLED_BACK)
-                    session.commit()
-            return settle(session, message)
+            state = settle(session, message)
+            overdue = select(Order).where(Order.transaction_id == message.transaction_id, Order.payable_until < time.time())
+            if state is LocalTransactionState.UNKNOWN and (order := session.exec(overdue).first()):
+                conclude(session, order.transaction_id, LocalOutcome.ROLLED_BACK)
+                session.commit()
+                state = settle(session, message)
+            return state
 
 
 def create_app() -> Flask:

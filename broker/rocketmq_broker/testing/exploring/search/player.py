@@ -13,7 +13,7 @@ from threading import Thread
 from typing import NamedTuple
 
 from rocketmq_broker.testing.exploring.errors import UnusableTest
-from rocketmq_broker.testing.exploring.search.worlds import WorldEnd, Worlds, without_end
+from rocketmq_broker.testing.exploring.search.worlds import RUNS_TO_ITS_END, FoundBroken, WorldEnd, Worlds
 from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan
 
 
@@ -27,7 +27,8 @@ class PlayRequest(NamedTuple):
 
     def without_end(self, worlds: Worlds, text: str, cpu_s: float = 0.0) -> WorldEnd:
         """Returns the result of a world that did not finish."""
-        return without_end(worlds.plan_of(self.plan) if isinstance(self.plan, int) else self.plan, text, cpu_s)
+        plan = worlds.plan_of(self.plan) if isinstance(self.plan, int) else self.plan
+        return WorldEnd(plan, "", {}, 0.0, (FoundBroken(RUNS_TO_ITS_END, text),), cpu_s=cpu_s)
 
 
 def play_requests(connection: Connection, worlds: Worlds) -> None:

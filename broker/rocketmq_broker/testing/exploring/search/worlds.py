@@ -78,11 +78,6 @@ RUNS_TO_ITS_END: Final = "A world runs to its end."
 """The guarantee that is violated if a world raises an exception, if its process dies, or if it exceeds its time limit."""
 
 
-def without_end(plan: Plan, text: str, cpu_s: float = 0.0) -> WorldEnd:
-    """Returns the result of a world that did not finish."""
-    return WorldEnd(plan, "", {}, 0.0, (FoundBroken(RUNS_TO_ITS_END, text),), cpu_s=cpu_s)
-
-
 PlayWorld = Callable[[Plan | int, bool], WorldEnd]
 """A function that runs the world of a plan or a seed. Its second argument is whether to return all readable events."""
 
