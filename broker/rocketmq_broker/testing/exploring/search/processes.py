@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from typing import Final
 
 from rocketmq_broker.platform.processes import signals_blocked
@@ -129,10 +129,8 @@ class PlayingProcesses:
         return self._all[-1]
 
     def _ends(self, busy: list[_PlayingProcess]) -> Iterator[WorldEnd]:
-        by_connection = {process.connection: process for process in busy}
-        for ready in wait(list(by_connection), timeout=_LOOK_S):
-            assert isinstance(ready, Connection)
-            process = by_connection[ready]
+        ready = wait([process.connection for process in busy], timeout=_LOOK_S)
+        for process in [process for process in busy if process.connection in ready]:
             request = process.request
             end = process.end_of_world()
             if end is None and request is not None:
