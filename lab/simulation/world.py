@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import PurePath
 from typing import Final
 
 from credit_service.adapters.ledger import CONSUMER as CREDITS_CONSUMER
@@ -15,7 +14,7 @@ from lab.simulation.customers.conversations import conversation
 from lab.simulation.customers.customers import AnsweredRequest, CustomerAction, Customers
 from lab.simulation.judges.agreement import disagreements
 from lab.simulation.judges.audit import audit
-from lab.simulation.judges.books import read_books, read_store
+from lab.simulation.judges.books import BrokerStore, read_books, read_store
 from lab.simulation.judges.broker_lists import ask
 from lab.simulation.judges.conversations import Conversation, judge_conversations
 from lab.simulation.judges.frames.frame_recorder import FrameRecorder
@@ -168,14 +167,15 @@ class ShopRun(WorldRun):
 
     def _recovered(self, name: str) -> None:
         address = f"{self._brokers[name].machine.address}:{BROKER_PORT}"
-        self._found(self._safety.after_recovery(address, read_store(self._files(name)).records))
+        self._found(self._safety.after_recovery(address, self._store(name).records))
 
     def _heard(self, asked: AnsweredRequest) -> None:
         customer = self._customers.placings[asked.number].customer
         self._conversations.append(conversation(asked, customer))
 
-    def _files(self, name: str) -> Mapping[PurePath, bytes]:
-        return {PurePath(path): content for path, content in self._brokers[name].machine.disk.contents().items()}
+    def _store(self, name: str) -> BrokerStore:
+        disk = self._brokers[name].machine.disk
+        return read_store(disk.contents(), disk.unsynced_at_power_failures)
 
     # the run
 
@@ -222,7 +222,7 @@ class ShopRun(WorldRun):
         stock = databases[INVENTORY_DATABASE].reader() if shape.has_inventory else None
         books = read_books(
             databases[ORDERS_DATABASE].reader(), databases[CREDITS_DATABASE].reader(), stock,
-            {name: self._files(name) for name in self._brokers},
+            {name: self._store(name) for name in self._brokers},
         )  # fmt: skip
         self._waiting = books.waiting
         lists = ask(program.inspection for program in self._brokers.values())

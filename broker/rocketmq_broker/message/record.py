@@ -64,6 +64,7 @@ BODYLENGTH is at this position only if both hosts are IPv4 addresses.
 """
 _UNTIL_BORN_TIMESTAMP = struct.Struct(">iiiiiqqiq")
 _RECONSUME_TO_BODY_LENGTH = struct.Struct(">iqi")
+_ZEROS: Final = bytes(8)
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
 _HOST_V4 = struct.Struct(">4sI")
@@ -73,6 +74,16 @@ _HOST_V6 = struct.Struct(">16sI")
 def body_crc(body: bytes | memoryview) -> int:
     """Returns the checksum of a body as stored in a record (UtilAll.crc32)."""
     return crc32(body) & 0x7FFFFFFF
+
+
+def lacks_bytes(topic: bytes, properties: bytes) -> bool:
+    """Returns whether a part of a record's topic or properties was never written and therefore reads as zeros.
+
+    A crash of the process or a power failure may interrupt a write, and the checksum covers only the body. In a record that was
+    written completely, the properties end with the cluster's name (in Apache's, with the last value) and do not contain eight
+    zero bytes in a row.
+    """
+    return properties.endswith(b"\0") or _ZEROS in properties or b"\0" in topic
 
 
 def encode_record(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Engine, text
@@ -19,11 +19,12 @@ from pipelines.judging.without_spark.table_events import TableRows
 from pipelines.sources.logs.consumer_offsets import consumer_offsets_in
 from rocketmq_broker.databases.inbox import InboxStatus
 from rocketmq_broker.message import properties
+from rocketmq_broker.message.record import SIZE_LENGTH
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from rocketmq_commitlog.segment_bytes import scan_bytes
 
 Database = Engine | sqlite3.Connection
-Files = Mapping[PurePath, bytes]
+Files = Mapping[Path, bytes]
 """Maps the paths of a broker's files to their contents."""
 ROUTE: Final = Route()
 CONSUMED: Final = {
@@ -91,11 +92,8 @@ class WorldBooks:
         ]
 
 
-def read_books(orders: Database, credits: Database, stock: Database | None, files: Mapping[str, Files]) -> WorldBooks:
-    """Reads the services' databases and the files of the brokers. `files` is keyed by broker name.
-
-    `stock` is None without an inventory service.
-    """
+def read_books(orders: Database, credits: Database, stock: Database | None, stores: Mapping[str, BrokerStore]) -> WorldBooks:
+    """Reads the services' databases. `stores` is keyed by broker name. `stock` is None without an inventory service."""
     inbox = rows_of(credits, "rocketmq_inbox")
     tables = TableRows(
         orders=rows_of(orders, "orders"),
@@ -110,8 +108,16 @@ def read_books(orders: Database, credits: Database, stock: Database | None, file
         () if stock is None else rows_of(stock, "shipments"),
         () if stock is None else rows_of(stock, "shipment_lines"),
         (*inbox, *(() if stock is None else rows_of(stock, "rocketmq_inbox"))),
-        {name: read_store(of_broker) for name, of_broker in files.items()},
+        stores,
     )
+
+
+def _is_torn(damage: Damage, segments: Mapping[int, bytes], torn: Iterable[range]) -> bool:
+    """Returns True if damage begins with a record of which a part was not synced, and ends where unsynced records end."""
+    begins, ends = damage.commit_log_offset, damage.commit_log_offset + damage.size
+    segment = max(offset for offset in segments if offset <= begins)
+    size = int.from_bytes(segments[segment][begins - segment : begins - segment + SIZE_LENGTH], "big")
+    return any(begins + max(size, SIZE_LENGTH) > lost.start and ends <= lost.stop for lost in torn)
 
 
 def rows_of(database: Database, table: str) -> tuple[Row, ...]:
@@ -130,15 +136,24 @@ def keys_of(row: Row) -> tuple[str, ...]:
     return tuple(str(json.loads(row["properties"]).get(properties.KEYS, "")).split())
 
 
-def read_store(files: Files) -> BrokerStore:
-    """Reads the commit log and the consumers' offsets from a broker's files."""
+def read_store(files: Files, unsynced: Iterable[tuple[Path, range]] = ()) -> BrokerStore:
+    """Reads the commit log and the consumers' offsets from a broker's files.
+
+    Omits damage in the parts of files that were `unsynced` at a power failure: it is not damage to a message that was stored.
+    """
     segments = {
         int(path.name): content
         for path, content in files.items()
         if path.parent.name == "commitlog" and _SEGMENT_NAME.fullmatch(path.name)
     }
     offsets = next((content for path, content in files.items() if path.name == "consumerOffset.json"), b"{}")
+    torn = [
+        range(int(path.name) + lost.start, int(path.name) + lost.stop)
+        for path, lost in unsynced
+        if path.parent.name == "commitlog" and _SEGMENT_NAME.fullmatch(path.name)
+    ]
+    found = tuple(scan_bytes(segments))
     return BrokerStore(
-        tuple(scan_bytes(segments)),
+        tuple(it for it in found if isinstance(it, LogRecord) or not _is_torn(it, segments, torn)),
         {group: {topic: consumer_offsets_in(offsets, group, topic) for topic in topics} for group, topics in CONSUMED.items()},
     )

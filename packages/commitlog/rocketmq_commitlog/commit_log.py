@@ -21,7 +21,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rocketmq_broker.message import CorruptRecord, properties, sysflag
-from rocketmq_broker.message.record import BLANK_MAGIC, HEAD_V4, MESSAGE_MAGIC, SIZE_AND_MAGIC, body_crc, decode_record
+from rocketmq_broker.message.record import (
+    BLANK_MAGIC,
+    HEAD_V4,
+    MESSAGE_MAGIC,
+    SIZE_AND_MAGIC,
+    body_crc,
+    decode_record,
+    lacks_bytes,
+)
 from rocketmq_broker.platform.files import SAFE_OPEN_FLAGS, end_of_data
 from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.queue_units import QueueUnits, known_end
@@ -162,8 +170,9 @@ def last_record(store: Path) -> LogRecord | None:
 def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
     """Yields the records that start in this range in order, and the damage between and after them. Raises UnreadableStore.
 
-    A record's checksum covers only the body, so damage to topic or properties that keeps their lengths is not detected. Unwritten
-    or truncated bytes after the last record are not damage, unless the log is known to continue.
+    A record's checksum covers only the body. Damage to topic or properties that keeps their lengths is detected only if a part of
+    them was never written (`lacks_bytes`). Unwritten or truncated bytes after the last record are not damage, unless the log is
+    known to continue.
     """
     path = Path(log_range.segment)
     try:
@@ -386,11 +395,12 @@ def record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> Lo
     if ends != position + size or ends > len(data):
         return None
     body = data[body_at : topic_at - 1]
-    if body_crc(body) != crc:
+    topic, encoded = data[topic_at : properties_at - 2], data[properties_at:ends]
+    if body_crc(body) != crc or lacks_bytes(topic, encoded):
         return None
     return LogRecord(
         size, commit_log_offset, queue_id, queue_offset, sys_flag, born_timestamp, store_timestamp, prepared_transaction_offset,
-        body, data[topic_at : properties_at - 2], data[properties_at:ends],
+        body, topic, encoded,
     )  # fmt: skip
 
 
@@ -400,7 +410,7 @@ def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -
         record = decode_record(data[position : position + size])
     except CorruptRecord:
         return None
-    if not record.is_intact:
+    if not record.is_intact or lacks_bytes(record.topic, record.properties):
         return None
     return LogRecord(
         record.size, record.commit_log_offset, record.queue_id, record.queue_offset, record.sys_flag, record.born_timestamp,

@@ -12,9 +12,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rocketmq_broker.message import sysflag, topics
-from rocketmq_broker.message.record import HEAD_V4, MESSAGE_MAGIC, body_crc, encode_blank, encode_record
+from rocketmq_broker.message.record import HEAD_V4, MESSAGE_MAGIC, body_crc, encode_blank, encode_record, host_bytes
 from rocketmq_commitlog import commit_log
-from rocketmq_commitlog.commit_log import MAX_KEYS, Damage, LogRange, LogRecord, first_record, keys_in, scan, segments, split_log
+from rocketmq_commitlog.commit_log import (
+    MAX_KEYS,
+    Damage,
+    LogRange,
+    LogRecord,
+    first_record,
+    keys_in,
+    record_at,
+    scan,
+    segments,
+    split_log,
+)
 from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.queue_units import QueueUnits
 from tests.unit.pipelines.log_writer import HOST, LogWriter
@@ -75,6 +86,22 @@ def test_damage_at_the_beginning_of_a_segment_is_told(tmp_path: Path) -> None:
     log.damage(first, b"\xee" * 40)
     assert [type(item) for item in read(tmp_path, 64)] == [Damage, LogRecord]
     assert offsets(tmp_path, 64) == [first, second]
+
+
+@pytest.mark.parametrize("host", [HOST, host_bytes("::1", 10911)], ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize(
+    ("topic", "encoded"),
+    [(b"orders", b"KEYS\x01b\x02CLU\0"), (b"orders", b"KEYS\x01" + bytes(8) + b"\x02"), (b"or\0\0rs", b"KEYS\x01b")],
+)
+def test_a_record_that_lacks_bytes_is_not_intact(host: bytes, topic: bytes, encoded: bytes) -> None:
+    def record(topic: bytes, encoded: bytes) -> bytes:
+        return encode_record(
+            topic=topic, queue_id=0, queue_offset=0, commit_log_offset=0, flag=0, sys_flag=0, born_timestamp=1, born_host=host,
+            store_timestamp=1, store_host=host, reconsume_times=0, prepared_transaction_offset=0, body=b"{}", properties=encoded,
+        )  # fmt: skip
+
+    assert record_at(record(topic, encoded), 0, 0) is None
+    assert record_at(record(b"orders", b"KEYS\x01b\0c"), 0, 0) is not None
 
 
 def test_a_torn_end_is_not_yet_written_and_no_damage(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from credit_service.service_layer.crediting import Crediting, entry_of
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS as INVENTORY_MIGRATIONS
 from inventory_service.service_layer.shipping import Shipping, instruction_of
-from lab.simulation.judges.books import WorldBooks, read_books
+from lab.simulation.judges.books import WorldBooks, read_books, read_store
 from lab.simulation.judges.broker_lists import BrokerLists
 from lab.simulation.judges.safety import SafetyJudge
 from lab.simulation.judges.violation import Violation
@@ -58,6 +58,8 @@ class SmallWorld:
     credits: Engine
     stock: Engine
     files: dict[Path, bytes] = field(default_factory=dict)
+    unsynced: list[tuple[Path, range]] = field(default_factory=list)
+    """The parts of files that were not synced at a power failure."""
     lists: BrokerLists = field(default_factory=BrokerLists)
     told: dict[str, str] = field(default_factory=dict)
     now_ms: int = 0
@@ -67,7 +69,7 @@ class SmallWorld:
         return CutOff(self.now_ms)
 
     def read(self) -> WorldBooks:
-        return read_books(self.orders, self.credits, self.stock, {"broker-a": self.files})
+        return read_books(self.orders, self.credits, self.stock, {"broker-a": read_store(self.files, self.unsynced)})
 
     def in_orders(self, statement: str, **values: Any) -> None:
         _execute(self.orders, statement, values)

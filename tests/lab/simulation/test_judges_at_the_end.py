@@ -15,6 +15,7 @@ import pytest
 
 from lab.simulation.judges.agreement import disagreements
 from lab.simulation.judges.audit import AuditReport, audit
+from lab.simulation.judges.books import read_store
 from lab.simulation.judges.liveness import LivenessReport, judge_end
 from lab.simulation.judges.order_verdict import OrderVerdict
 from lab.simulation.judges.violation import Promise
@@ -22,6 +23,7 @@ from pipelines.judging.classes import Finding
 from rocketmq_broker.message import MessageExt, properties, topics
 from rocketmq_broker.message.record import decode_record, encode_record, host_bytes, to_message
 from rocketmq_broker.testing.transactions import Transaction
+from rocketmq_commitlog.commit_log import Damage, LogRecord
 from tests.lab.simulation.small_world import GROUPS, SmallWorld, databases, play
 
 Told = dict[Promise, set[str]]
@@ -73,6 +75,26 @@ def test_right_books_give_no_violation_and_all_orders_are_settled(small: SmallWo
     assert told["dan"] is Finding.ENDED
     assert told["eve"] is told["fay"] is Finding.REVERSED
     assert told["ada"] is told["bob"] is told["cy"] is Finding.MATCHED
+
+
+def test_damage_is_accepted_only_where_bytes_were_not_synced(small: SmallWorld) -> None:
+    (path,) = (path for path in small.files if path.parent.name == "commitlog")
+    sound = read_store(small.files).records
+    damaged = sound[4]
+    assert isinstance(damaged, LogRecord)
+    begins, ends = damaged.commit_log_offset, damaged.commit_log_offset + damaged.size
+    content = bytearray(small.files[path])
+    content[ends - 20 : ends] = bytes(20)
+    small.files[path] = bytes(content)
+
+    def damage(*unsynced: range) -> list[Damage]:
+        records = read_store(small.files, [(path, lost) for lost in unsynced]).records
+        assert [record for record in records if isinstance(record, LogRecord)] == [*sound[:4], *sound[5:]]
+        return [record for record in records if isinstance(record, Damage)]
+
+    assert damage(range(begins, ends)) == damage(range(ends - 20, len(content))) == []
+    assert damage() == damage(range(ends, len(content)), range(begins), range(begins, ends - 1)) == [Damage(begins, damaged.size)]
+    assert any("damaged" in violation.text for violation in reports(small)[0].violations)
 
 
 def test_a_credit_that_is_lost_is_found_by_both_judges(small: SmallWorld) -> None:

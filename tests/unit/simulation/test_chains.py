@@ -9,7 +9,7 @@ import pytest
 
 from lab.simulation.action_kinds import ActionKind
 from lab.simulation.plans import plan_of
-from lab.simulation.plans.chains import CHAINS, SET_ASIDE, ChainStep, FaultChain, chain_of, with_common_keys
+from lab.simulation.plans.chains import CHAINS, ChainStep, FaultChain, chain_of, with_common_keys
 from lab.simulation.plans.fault_table import FAULTS, parts_of
 from lab.simulation.shapes import WorldShape
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
@@ -19,7 +19,7 @@ PARTS = parts_of(WorldShape(brokers=2, credit_services=3))
 
 @cache
 def chained() -> list[Plan]:
-    return [plan_of(seed) for seed in range(7, 1000, 10) if chain_of(seed) is not None]
+    return [plan_of(seed) for seed in range(7, 1000, 10)]
 
 
 def placing(who: str, order: int, key: str | None, at_s: float = 10.0) -> PlannedEvent:
@@ -32,7 +32,7 @@ def test_a_seed_has_a_chain_if_it_ends_with_seven() -> None:
 
 def test_each_chain_is_drawn_at_least_five_times_in_a_thousand_seeds() -> None:
     drawn = [chain_of(plan.seed) for plan in chained()]
-    assert [name for name, chain in CHAINS.items() if drawn.count(chain) < 5] == [SET_ASIDE]
+    assert [name for name, chain in CHAINS.items() if drawn.count(chain) < 5] == []
 
 
 def test_a_chain_has_its_steps_in_their_order_and_no_other_fault() -> None:

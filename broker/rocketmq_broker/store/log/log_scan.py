@@ -8,7 +8,7 @@ records into a message body. A record inside the extent of a damaged record is t
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from rocketmq_broker.message.record import MESSAGE_MAGIC, SIZE_AND_MAGIC
+from rocketmq_broker.message.record import MESSAGE_MAGIC, SIZE_AND_MAGIC, lacks_bytes
 from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.log.record_check import (
     HEAD,
@@ -17,7 +17,6 @@ from rocketmq_broker.store.log.record_check import (
     MIN_SIZE,
     CheckedRecord,
     check_record,
-    lacks_bytes,
     resembles_record,
 )
 
@@ -150,4 +149,4 @@ class LogScan:
 def _whole_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord | None:
     """Returns the record at `data[at]`, or None if it is damaged or was not written completely."""
     checked = check_record(data, at, commit_log_offset)
-    return None if checked is None or lacks_bytes(checked) else checked
+    return None if checked is None or lacks_bytes(checked.topic, checked.properties) else checked

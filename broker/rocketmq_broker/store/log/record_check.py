@@ -38,7 +38,6 @@ MIN_SIZE: Final = record.FIXED_LENGTH
 MAX_SIZE: Final = 32 << 20
 """An upper bound for the size of a record in bytes, because no record is longer than a frame."""
 _MAGIC_BITS: Final = record.MESSAGE_MAGIC & 0xFFFFFFFF
-_ZEROS: Final = bytes(8)
 MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
 
 
@@ -78,15 +77,6 @@ def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord 
 def store_timestamp_position(sys_flag: int) -> int:
     """Returns the position of the store timestamp in a record with this sysFlag."""
     return STORE_TIMESTAMP_POSITION + (HOST_V6_MORE if sys_flag & BORN_HOST_V6 else 0)
-
-
-def lacks_bytes(checked: CheckedRecord) -> bool:
-    """Returns whether a part of the record's topic or properties was never written and therefore reads as zeros.
-
-    A crash of the process or a power failure may interrupt a write, and the checksum covers only the body. In a complete record,
-    the properties end with the cluster's name and never contain eight zero bytes in a row.
-    """
-    return checked.properties.endswith(b"\0") or _ZEROS in checked.properties or b"\0" in checked.topic
 
 
 def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queue_id: int, queue_offset: int) -> int:

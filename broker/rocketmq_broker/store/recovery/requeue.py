@@ -1,7 +1,8 @@
 """Rebuilds consume queues from recovered records. Each record is added at the queue offset that it contains.
 
 A record's queue offset has no checksum. An offset that does not follow the queue's previous offset is therefore accepted only if
-the queue's next record continues from it. Otherwise one flipped bit could lose all later messages of a queue.
+the queue's later records do not contradict it: the next one continues from it, or all have greater offsets until one is followed
+by its successor. Otherwise one flipped bit could lose all later messages of a queue.
 """
 
 from rocketmq_broker.message.record import FIXED_LENGTH
@@ -14,6 +15,8 @@ from rocketmq_broker.store.recovery.queue_recovery import cut_at, fill_gap
 from rocketmq_broker.store.recovery.report import RecoveryReport
 
 _UNITS_READ_AHEAD = 512
+_MAX_DOUBTFUL = 64
+"""The number of rising offsets in a queue that confirm each other, although messages are missing between all of them."""
 
 
 class LacksOlderMessages(Exception):
@@ -29,41 +32,58 @@ class Requeue:
         self._queues = queues
         self._report = report
         self._reads_whole_log = reads_whole_log
-        self._doubtful: dict[tuple[bytes, int], DispatchRequest] = {}
+        self._doubtful: dict[tuple[bytes, int], list[DispatchRequest]] = {}
+        """The records of each queue whose offsets are unconfirmed. Offsets at or after the queue's end are rising."""
         self._known: dict[tuple[bytes, int], tuple[int, list[Unit]]] = {}
 
     def put(self, request: DispatchRequest) -> None:
         """Adds the record to its queue if it is missing there. Raises LacksOlderMessages."""
         key = (request.topic, request.queue_id)
-        slack = 0
-        if self._doubtful and (doubtful := self._doubtful.pop(key, None)) is not None:
-            if request.queue_offset == doubtful.queue_offset + 1:
-                self._accept(doubtful)
-            else:
-                self._reject(doubtful)
-                slack = 1
+        slack = self._judge_doubtful(key, request) if self._doubtful and key in self._doubtful else 0
         queue = self._queues.find(*key)
         end = queue.max_offset if queue else 0
         if queue is not None and request.queue_offset < end:
             self._compare(queue, request)
-        elif request.queue_offset <= end + slack:
+        elif request.queue_offset <= end + slack and key not in self._doubtful:
             self._add(request)
         else:
-            self._doubtful[key] = request
+            self._doubtful.setdefault(key, []).append(request)
+
+    def _judge_doubtful(self, key: tuple[bytes, int], request: DispatchRequest) -> int:
+        """Accepts or rejects the queue's unconfirmed records because of its next record.
+
+        Returns 1 if a record was rejected, whose true offset may be the one before the next record's. Otherwise returns 0.
+        """
+        queue = self._queues.find(*key)
+        end, following = queue.max_offset if queue else 0, request.queue_offset
+        doubtful = self._doubtful.pop(key)
+        continued = doubtful if following == doubtful[-1].queue_offset + 1 else []
+        rising = continued or [it for it in doubtful if end <= it.queue_offset < following]
+        slack = int(len(rising) < len(doubtful))
+        for contradicted in doubtful:
+            if contradicted not in rising:
+                self._reject(contradicted)
+        if rising and (following <= rising[-1].queue_offset + 1 + slack or len(rising) == _MAX_DOUBTFUL):
+            for confirmed in rising:
+                self._accept(confirmed)
+        elif rising:
+            self._doubtful[key] = rising
+        return slack
 
     def finish(self) -> None:
-        """Accepts or rejects the last record of each queue if its queue offset is unconfirmed. Raises LacksOlderMessages."""
+        """Accepts or rejects the last records of each queue if their offsets are unconfirmed. Raises LacksOlderMessages."""
         while self._doubtful:
-            _, request = self._doubtful.popitem()
-            queue = self._queues.find(request.topic, request.queue_id)
-            end = queue.max_offset if queue else 0
-            is_known_elsewhere = queue is not None and queue.max_commit_log_offset > request.commit_log_offset
-            is_possible = request.queue_offset - end <= request.commit_log_offset // FIXED_LENGTH
-            is_first = request.queue_offset == 0
-            if not is_known_elsewhere and is_possible and (request.queue_offset > end or is_first):
-                self._accept(request)
-            else:
-                self._reject(request)
+            _, doubtful = self._doubtful.popitem()
+            for request in doubtful:
+                queue = self._queues.find(request.topic, request.queue_id)
+                end = queue.max_offset if queue else 0
+                is_known_elsewhere = queue is not None and queue.max_commit_log_offset > request.commit_log_offset
+                is_possible = request.queue_offset - end <= request.commit_log_offset // FIXED_LENGTH
+                is_first = request.queue_offset == 0
+                if not is_known_elsewhere and is_possible and (request.queue_offset > end or is_first):
+                    self._accept(request)
+                else:
+                    self._reject(request)
 
     def points_to_message(self, queue: ConsumeQueue, queue_offset: int) -> bool:
         """Returns whether the unit at a queue offset points to its message.
@@ -88,7 +108,7 @@ class Requeue:
             self._add(request)
         elif unit.commit_log_offset < request.commit_log_offset:
             # Either the topic was deleted and created again, or the record's queue offset is wrong.
-            self._doubtful[(request.topic, request.queue_id)] = request
+            self._doubtful[(request.topic, request.queue_id)] = [request]
 
     def _may_be_record(self, unit: Unit) -> bool:
         """Returns whether an intact, damaged or expired record may begin at the position to which the unit points."""

@@ -66,6 +66,8 @@ class SimulatedDisk:
         self._writes_to_fail = 0
         self._syncs_to_fail = 0
         self._deaths_due: list[_DeathDue] = []
+        self.unsynced_at_power_failures: list[tuple[Path, range]] = []
+        """The positions in each file that were not synced before a power failure, from the first reverted byte to the end."""
         self._full_met: Fired = nothing
         self._slow_met: Fired = nothing
         self._failed_write_met: Fired = nothing
@@ -105,7 +107,12 @@ class SimulatedDisk:
     def lose_power(self) -> None:
         """Closes the files of all processes. Each unsynced sector and name is randomly kept or lost."""
         self.kill()
+        before = self.contents()
         self._memory.lose_power(self._damage)
+        after = self.contents()
+        for path, content in before.items():
+            if (reverted := _first_difference(content, after.get(path, b""))) is not None:
+                self.unsynced_at_power_failures.append((path, range(reverted, len(content))))
         self._fault("power failure: unsynced data is lost, kept or torn")
 
     def fill(self, fired: Fired = nothing) -> None:
@@ -408,3 +415,10 @@ def _killed(*given: object) -> NoReturn:
 
 def _raise(number: int) -> NoReturn:
     raise OSError(number, os.strerror(number))
+
+
+def _first_difference(before: bytes, after: bytes) -> int | None:
+    """Returns the first position at which a file's bytes changed, or None. Bytes after the end are zeros."""
+    if before == after.ljust(len(before), b"\0"):
+        return None
+    return next((at for at, (old, new) in enumerate(zip(before, after, strict=False)) if old != new), len(after))

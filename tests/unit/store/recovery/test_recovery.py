@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.message import sysflag
-from rocketmq_broker.message.record import HEAD_V4, encode_record
+from rocketmq_broker.message.record import HEAD_V4, QUEUE_OFFSET_POSITION, decode_record, encode_record
 from rocketmq_broker.store import DamagedStore, MessageStore, StoreConfig, StoreUnwritable
 from rocketmq_broker.store.files import OsFileSystem
 from rocketmq_broker.store.queues.consume_queue import UNIT
@@ -172,6 +172,32 @@ def test_damage_that_hits_a_record_in_front_of_others_is_reported(config: StoreC
     assert "damaged bytes at" in said(again)
     assert "lost 1 damaged messages" in said(again)
     assert again.max_offset(b"orders", 0) == 3
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("damaged", "flipped"),
+    [({2, 4}, None), ({0, 1, 3, 5, 6}, None), ({1, 3, 4, 6, 8, 10}, None), ({2, 4, 6, 7}, 5), (set(range(1, 150, 2)), None)],
+    ids=["one between two", "a lost beginning", "several between", "one with a wrong offset", "very many"],
+)
+def test_messages_between_damaged_ones_keep_their_queue_offsets(tmp_path: Path, damaged: set[int], flipped: int | None) -> None:
+    config = small_config(tmp_path, commit_log_segment_size=1 << 20)
+    store = MessageStore.open(config)
+    count = max(damaged) + 2
+    places = [it.commit_log_offset for it in send(store, *[b"%d" % number * 30 for number in range(count)])]
+    send(store, b"other", queue_id=1)
+    crash(store)
+    for number in damaged:
+        patch(config.commit_log_directory / SEGMENT, places[number] + HEAD_V4.size, b"damaged")
+    if flipped is not None:
+        patch(config.commit_log_directory / SEGMENT, places[flipped] + QUEUE_OFFSET_POSITION, b"\x00\x10")
+
+    again = reopen(config)
+
+    expected = {number: b"%d" % number * 30 for number in range(count) if number not in damaged and number != flipped}
+    found = [decode_record(it) for at in range(count) for it in again.pull(b"orders", 0, at, 1, 1 << 20).records]
+    assert {record.queue_offset: record.body for record in found} == expected
+    assert send(again, b"next")[0].queue_offset == count
     again.close()
 
 

@@ -184,3 +184,23 @@ def test_a_folder_whose_name_was_synced_is_there() -> None:
         files.sync_directory(FOLDER.parent)
         disk.lose_power()
         assert disk.opened().list(FOLDER) == ["queue"]
+
+
+def test_the_parts_of_files_that_were_not_synced_are_known() -> None:
+    disk = SimulatedDisk("disk", History(lambda: 0), random.Random(3))
+    files = disk.opened()
+    files.make_directory(FOLDER)
+    kept, lost = (files.open(FOLDER / name, create=True) for name in NAMES[:2])
+    files.sync_directory(FOLDER)
+    for file in (kept, lost):
+        files.write(file, b"1" * 100, 0)
+        files.sync(file)
+    assert disk.unsynced_at_power_failures == []
+    files.write(lost, b"2" * 5_000, 100)
+    before = disk.contents()
+    disk.lose_power()
+    first = next(
+        at for at, new in enumerate(disk.contents()[FOLDER / "b"].ljust(5_100, b"\0")) if new != before[FOLDER / "b"][at]
+    )
+    assert disk.unsynced_at_power_failures == [(FOLDER / "b", range(first, 5_100))]
+    assert first >= 100
