@@ -15,6 +15,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, CursorResult, func, update
 from sqlmodel import Session, col, select
 
+from order_messages.states import TransactionState
 from order_service.adapters.tables import AdoptionRow, DatabaseIdentityRow, EpochRow, TransactionRow
 from order_service.domain.history import Witness
 from order_service.service_layer.order_store import HistoryDoubted
@@ -78,7 +79,7 @@ class OrderHistory:
         version of the service, and is decided unless another witness is missing.
         """
         if witness is not None:
-            if self._lacks(session, witness):
+            if _lacks(session, witness):
                 self._missing = witness
             elif self._epoch is not None and witness.epoch_id == self._epoch.epoch_id:
                 return
@@ -123,16 +124,16 @@ class OrderHistory:
                 own = session.exec(select(DatabaseIdentityRow.database_id).where(select(EpochRow).exists())).first()
             witnesses = [] if own is None else [witness for witness in newest() if witness.database_id == own]
             with self._sessions.reading() as session:
-                missing = next((witness for witness in witnesses if self._lacks(session, witness)), None)
+                missing = _first_lacked(session, witnesses)
         except DatabaseUnavailable as error:
             logger.warning("could not compare the order database with the newest messages: %s", error)
             return
         if missing is not None:
             self._missing = missing
             logger.error(
-                "the order database is an old copy: it has no row of %s, but the broker has a message of that time; "
+                "the order database is an old copy: it lacks rows that the broker's message of transaction %s names; "
                 "orders are refused until you restore the current database or run adopt-history",
-                missing.renewed_at_ms,
+                missing.published_id,
             )
 
     def adopt(self, reason: str) -> int:
@@ -198,23 +199,40 @@ class OrderHistory:
         missing = self._missing
         if missing is None:
             return None
-        if not self._lacks(session, missing):
+        if not _lacks(session, missing):
             self._missing = None
             return None
         own = session.exec(select(DatabaseIdentityRow.database_id)).first()
         if missing.database_id != own:
             return f"half messages name the order database {missing.database_id}, but this one is {own}"
         return (
-            f"this order database, {own}, lacks what a sender wrote before it sent its half message: "
+            f"this order database, {own}, lacks what a sender wrote before it sent or committed its half message: "
             "it is an old copy, or one of two copies that both accepted orders"
         )
 
-    def _lacks(self, session: Session, witness: Witness) -> bool:
-        number = session.exec(select(EpochRow.renewed_at_ms).where(col(EpochRow.epoch_id) == witness.epoch_id)).first()
-        if number is not None and number >= witness.renewed_at_ms and not _lacking(session, [witness.transaction_id]):
-            return False
-        adopted_at_ms = session.exec(select(func.max(AdoptionRow.adopted_at_ms))).one()
-        return adopted_at_ms is None or witness.renewed_at_ms > adopted_at_ms
+
+def _lacks(session: Session, witness: Witness) -> bool:
+    return _first_lacked(session, [witness]) is not None
+
+
+def _first_lacked(session: Session, witnesses: Collection[Witness]) -> Witness | None:
+    """Returns the first witness that the database does not contain and that is newer than the last adoption, or None."""
+    epochs = col(EpochRow.epoch_id).in_({witness.epoch_id for witness in witnesses})
+    numbers = dict(session.exec(select(EpochRow.epoch_id, EpochRow.renewed_at_ms).where(epochs)).all())
+    lacking = _lacking(session, {witness.transaction_id for witness in witnesses})
+    is_committed = col(TransactionRow.state) == TransactionState.COMMITTED.value
+    uncommitted = _lacking(session, {witness.published_id for witness in witnesses}, is_committed)
+    lacked = [
+        witness
+        for witness in witnesses
+        if numbers.get(witness.epoch_id, -1) < witness.renewed_at_ms or witness.transaction_id in lacking
+    ]
+    # These come last: a repeated payment can commit such a transaction in the old copy, too, which would end the doubt.
+    lacked += [witness for witness in witnesses if witness.published_id in uncommitted]
+    if not lacked:
+        return None
+    adopted_at_ms = session.exec(select(func.max(AdoptionRow.adopted_at_ms))).one()
+    return next((witness for witness in lacked if adopted_at_ms is None or witness.renewed_at_ms > adopted_at_ms), None)
 
 
 def _renew(session: Session, known: Witness, number: int, committed: Collection[str]) -> bool:
@@ -235,9 +253,10 @@ def _is_stored(committed: Collection[str]) -> tuple[ColumnElement[bool], ColumnE
     return col(TransactionRow.transaction_id).in_(committed), col(TransactionRow.order_id).is_not(None)
 
 
-def _lacking(session: Session, committed: Collection[str]) -> list[str]:
-    """Returns the transactions of which the database has no row, or only the marker of a check-back."""
-    if not any(committed):
+def _lacking(session: Session, committed: Collection[str], *conditions: ColumnElement[bool]) -> list[str]:
+    """Returns the transactions without a row that fulfils the conditions. The marker of a check-back does not count as a row."""
+    named = {transaction_id for transaction_id in committed if transaction_id}
+    if not named:
         return []
-    found = session.exec(select(TransactionRow.transaction_id).where(*_is_stored(committed))).all()
-    return sorted(set(committed).difference(found))
+    found = session.exec(select(TransactionRow.transaction_id).where(*_is_stored(named), *conditions)).all()
+    return sorted(named.difference(found))

@@ -28,6 +28,8 @@ class Witness:
     """The number that the sender last wrote into that row. It only increases."""
     transaction_id: str = ""
     """The newest transaction that the sender had committed; empty before the first one."""
+    published_id: str = ""
+    """The transaction of the message itself, if consumers can read the message. It is committed in the database. Not encoded."""
 
     def encode(self) -> str:
         """Returns the value of the property."""

@@ -67,8 +67,10 @@ def _parsed(text: str) -> URL:
 
 
 def masked(text: str) -> str:
-    """Returns the URL for logs, without password and parameters. Returns a placeholder for an invalid URL."""
+    """Returns the URL for logs, without password and parameters other than hosts and ports. Returns a placeholder if invalid."""
     try:
-        return parse_database_url(text).set(query={}).render_as_string(hide_password=True)
+        url = parse_database_url(text)
     except UnusableUrl:
         return "<an invalid URL>"
+    hosts = {name: value for name, value in url.query.items() if name in ("host", "port")}
+    return url.set(query=hosts).render_as_string(hide_password=True)

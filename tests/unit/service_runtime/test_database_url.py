@@ -145,8 +145,12 @@ def test_a_url_that_is_read_is_read_again_in_the_form_it_is_given(url: str) -> N
     create_engine(read)
 
 
-def test_a_masked_url_shows_neither_password_nor_parameters() -> None:
+def test_a_masked_url_shows_its_hosts_but_neither_password_nor_other_parameters() -> None:
     url = masked("postgresql+psycopg://ann:hunter2@db:5432/orders?password=hunter3")
     assert url == "postgresql+psycopg://ann:***@db:5432/orders"
+    hosts = "?host=one%3A5432&host=two%3A5433"
+    assert masked(f"postgresql://ann:hunter2@/orders{hosts}&password=hunter3") == f"postgresql+psycopg://ann:***@/orders{hosts}"
+    assert masked("postgresql:///orders?host=db&port=5433") == "postgresql+psycopg:///orders?host=db&port=5433"
+    assert "hunter" not in masked("postgresql://ann:hunter2@one:1,two:2/orders")
     assert "hunter" not in masked("ann:hunter2@")
     assert "2@" not in masked("postgresql://ann:hunter@2@db/orders")
