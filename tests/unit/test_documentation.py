@@ -149,7 +149,8 @@ def test_both_readmes_show_the_path_of_an_hour() -> None:
 OF_OTHERS = """
 --build-arg --force-recreate --ignore-scripts --install-completion --manifest-path 100/minute __transactionId__ COMPOSE_FILE
 da8271b5 DbContext Depends DOCKER_HOST epoll_wait GenericContainer github.com/apache/rocketmq-clients/golang/v5
-ILLEGAL_POLLING_TIME livenessProbe manylinux_2_17_x86_64 metricCollectorMode pread64 pwrite64 readinessProbe recvfrom
+haMaxTimeSlaveNotCatchup ILLEGAL_POLLING_TIME livenessProbe manylinux_2_17_x86_64 metricCollectorMode pread64 pwrite64
+readinessProbe recvfrom
 spark.blockManager.port spark.eventLog startupProbe strace terminationGracePeriodSeconds test/start-rocketmq.sh
 TransactionalMessageBridge.putHalfMessage TransactionalMessageBridge.putOpMessage Trigger.AvailableNow updatetopic
 """

@@ -100,8 +100,13 @@ class Cluster:
 
 
 @contextmanager
-def apache_cluster(home: Path, names: tuple[str, ...], settings: Mapping[str, str]) -> Iterator[Cluster]:
-    """Runs a cluster with a master (SYNC_MASTER) and a slave of each name. All processes are killed at the end."""
+def apache_cluster(
+    home: Path, names: tuple[str, ...], settings: Mapping[str, str], *, version: str = "4.9.7"
+) -> Iterator[Cluster]:
+    """Runs a cluster with a master (SYNC_MASTER) and a slave of each name. All processes are killed at the end.
+
+    With the setting CONTROLLER_PORT these are the first roles, because the first broker that starts is elected.
+    """
     members: dict[str, dict[str, Member]] = {"SYNC_MASTER": {}, "SLAVE": {}}
     common = {**settings, "HEAP": "256m", "NAMESRV_PORT": str(free_ports(1)[0])}
     with ExitStack() as stack:
@@ -111,6 +116,6 @@ def apache_cluster(home: Path, names: tuple[str, ...], settings: Mapping[str, st
                     **common, "ROLE": role, "BROKER_ID": str(broker_id), "BROKER_NAME": name, "BROKER_PORT": str(free_ports(1)[0])
                 }  # fmt: skip
                 folder = home / f"{name}-{broker_id}"
-                common["JOIN"] = stack.enter_context(apache_rocketmq(folder, settings=own))
+                common["JOIN"] = stack.enter_context(apache_rocketmq(folder, version=version, settings=own))
                 of_role[name] = Member(folder, own)
         yield Cluster(common["JOIN"], *members.values())

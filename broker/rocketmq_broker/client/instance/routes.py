@@ -255,6 +255,7 @@ class Routes:
         self._logged.discard(topic)
         if self._routes.get(topic) == route:
             return
+        self._routes.pop(topic, None)  # so that the newest route is the last one
         self._routes[topic] = route
         self._publish_queues.pop(topic, None)
         self._gather_brokers()
@@ -262,7 +263,7 @@ class Routes:
 
     def _gather_brokers(self) -> None:
         brokers: dict[str, dict[int, str]] = {name: dict(addresses) for name, addresses in self._cluster.items()}
-        for route in self._routes.values():
+        for route in self._routes.values():  # a broker has the address in its newest route: a deleted topic's has the old master
             for broker in route.broker_datas:
                 brokers[broker.broker_name] = dict(broker.broker_addrs)
         self._brokers = brokers

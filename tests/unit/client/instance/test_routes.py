@@ -198,6 +198,19 @@ async def test_a_new_route_replaces_the_queues_to_send_to() -> None:
     assert len(await routes.queues_to_publish("orders")) == 3
 
 
+async def test_an_elected_master_is_found_although_the_route_of_a_deleted_topic_has_the_old_one() -> None:
+    servers = Servers(orders=route_at("x"), deleted=route_at("x"))
+    routes = routes_of(servers)
+    for topic in ("orders", "deleted"):
+        assert await routes.refresh(topic)
+    elected = BrokerData("c", "x", {0: "slave:1"})
+    servers.routes = {"orders": TopicRouteData(servers.routes["orders"].queue_datas, [elected])}
+    for topic in ("orders", "deleted"):
+        assert await routes.refresh(topic)
+    assert await routes.address_of("x") == "slave:1"
+    assert routes.masters == ["slave:1"]
+
+
 async def test_a_broker_that_nobody_knows_is_looked_for_once_more() -> None:
     servers = Servers()
     routes = routes_of(servers)
