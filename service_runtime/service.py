@@ -22,7 +22,7 @@ from service_runtime.observing.trace_setup import start_tracing, trace_database,
 from service_runtime.settings.common import DatabaseSettings
 from service_runtime.settings.of_services import ServiceSettings
 from service_runtime.starting.configured_database import migrate_and_leave, open_to_serve
-from service_runtime.starting.start import CannotStart, Command, run_service, stop_on_signals, wait_for_stop
+from service_runtime.starting.start import CannotStart, Command, run_service, stop_on_signals, until_next_signal, wait_for_stop
 
 S = TypeVar("S", bound=ServiceSettings)
 
@@ -126,4 +126,4 @@ class Service(Generic[S]):
             )
             print(f"{self.program.replace('_', ' ')} ready: {server.url}", flush=True)
             wait_for_stop(stopping)
-            server.drain()
+            until_next_signal(server.drain)

@@ -130,7 +130,7 @@ def _run(plan: Plan, results: Results, console: Console) -> int:
         for table in results.tables(console.width):
             console.print(table, "")
         for line in results.footer():
-            console.print(line, highlight=False, markup=False)
+            console.print(line, highlight=False, markup=False, emoji=False)
         directory = RESULTS / time.strftime("%Y-%m-%d-%H%M%S")
         results.write(directory)
         console.print(f"Written to {directory}", highlight=False, soft_wrap=True)
@@ -161,7 +161,7 @@ def _measure_all(plan: Plan, results: Results, console: Console) -> None:
                 for load, sample in zip(run.loads, samples, strict=True):
                     results.add(load, run.side, sample)
                 said = ", ".join(_in_short(load, sample) for load, sample in zip(run.loads, samples, strict=True))
-            progress.console.print(f"{number + 1}/{len(runs)} {run.name}: {said}", highlight=False, markup=False)
+            progress.console.print(f"{number + 1}/{len(runs)} {run.name}: {said}", highlight=False, markup=False, emoji=False)
             progress.advance(task, plan.run_s(run))
 
 
@@ -181,7 +181,7 @@ def _check_tools(console: Console, *, needs_generator: bool) -> None:
         try:
             build()
         except CannotBuild as error:
-            console.print(str(error), highlight=False, markup=False)
+            console.print(str(error), highlight=False, markup=False, emoji=False)
             sys.exit(CANNOT_MEASURE)
 
 

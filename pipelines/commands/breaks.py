@@ -86,14 +86,14 @@ def _show(one: Break) -> None:
     names = ("number", "about", "finding", "cause", "at stake", "age", "owner", "closed")
     printed = screen()
     for name, value in [*zip(names, _cells(one, _now_ms()), strict=True), ("note", printable(one.note))]:
-        printed.print(f"{name}: {value}", markup=False, highlight=False, soft_wrap=True)
+        printed.print(f"{name}: {value}", markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def _tried(action: Callable[[], T]) -> T:
     try:
         return action()
     except BreaksUnusable as error:
-        Console(stderr=True).print(printable(str(error)), style="bold red", markup=False, highlight=False, soft_wrap=True)
+        Console(stderr=True).print(Text(printable(str(error)), style="bold red"), soft_wrap=True)
         raise typer.Exit(UNUSABLE) from None
 
 

@@ -166,9 +166,9 @@ def _print_outcome(timed: TimedOutcome, cut_off: CutOff, tolerance: Tolerance) -
     printed, totals = screen(), timed.outcome.totals
     printed.print(findings_table(totals, cut_off, tolerance))
     for fault in faults_without_order(timed.outcome.rows):
-        printed.print(fault, style="bold red", markup=False, highlight=False)
+        printed.print(fault, style="bold red", markup=False, emoji=False, highlight=False)
     for reason in inbox_lines(timed.outcome.rows, cut_off):
-        printed.print(reason, markup=False, highlight=False)
+        printed.print(reason, markup=False, emoji=False, highlight=False)
     if none := classes_without_findings(totals):
         printed.print(none, highlight=False)
     for explanation in explanations(totals, tolerance):

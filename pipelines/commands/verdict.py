@@ -55,5 +55,5 @@ def _from_spark(text: str) -> PipelineError:
 
 def _could_not_tell(reason: str, console: Console) -> Verdict:
     line = printable(" ".join(reason.split()), MAX_REASON_LENGTH)
-    console.print(f"could not tell: {line}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"could not tell: {line}", style="bold red", markup=False, emoji=False, highlight=False, soft_wrap=True)
     return Verdict.COULD_NOT_TELL

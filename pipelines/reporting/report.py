@@ -172,4 +172,4 @@ def screen() -> Console:
 
 def say(line: str) -> None:
     """Prints one line without wrapping. Escapes control characters."""
-    Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    Console().print(printable(line), markup=False, emoji=False, highlight=False, soft_wrap=True)

@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final, Generic, TypeVar
@@ -151,6 +152,14 @@ def stop_on_signals() -> threading.Event:
     for number in STOP_SIGNALS:
         signal.signal(number, stop)
     return stopping
+
+
+def until_next_signal(work: Callable[[], None]) -> None:
+    """Calls `work` on the main thread. SIGTERM or SIGINT ends it early. Later signals have no effect."""
+    with suppress(KeyboardInterrupt):
+        interrupt_on_signals()
+        work()
+    stop_on_signals()
 
 
 def wait_for_stop(stopping: threading.Event) -> None:

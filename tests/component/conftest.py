@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from lab.simulation.databases.template import template
-from rocketmq_broker.testing.simulation.databases.database import scratch_folder
+from rocketmq_broker.testing.simulation.databases.scratch import scratch_folder
 from service_runtime.database.opening import open_database
 from tests.postgresql_server import new_database
 

@@ -62,7 +62,7 @@ def race(
     try:
         figures = _played(console, wanted, seed, add, processes)
     except (BrokerCannotRun, WayHangs) as error:
-        console.print(f"the race failed: {error}", style="red", markup=False)
+        console.print(f"the race failed: {error}", style="red", markup=False, emoji=False)
         raise typer.Exit(1) from None
     kept: list[Figures] = []
     if cell:
@@ -84,7 +84,7 @@ def race(
 def _write(console: Console, file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
-    console.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"written: {file}", markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def _entries(

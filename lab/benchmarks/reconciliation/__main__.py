@@ -45,7 +45,7 @@ def main(
     screen = Console()
     tools = tools_here(packages) if rounds else []
     if rounds and (missing := [tool for tool in Tool if tool not in tools]):
-        screen.print(how_to_get(missing, packages), style="yellow", markup=False, highlight=False)
+        screen.print(how_to_get(missing, packages), style="yellow", markup=False, emoji=False, highlight=False)
     runs: list[Run] = []
     compared: list[TwoTables] = []
     for count in orders or [1_000_000, 5_000_000, 10_000_000]:
@@ -58,7 +58,7 @@ def main(
                     compared.append(_compared(books, count, memory, tools, rounds, packages.absolute(), screen))
                     _print_two_tables(compared[-1], screen)
         except (RunFailed, ProcessFailed) as error:
-            screen.print(f"{count:,} orders: {error}", style="bold red", markup=False)
+            screen.print(f"{count:,} orders: {error}", style="bold red", markup=False, emoji=False)
             sys.exit(CANNOT_MEASURE)
     screen.print(times_table(runs))
     if (growth := growth_table(runs, compared)) is not None:
@@ -107,7 +107,7 @@ def _print_two_tables(two_tables: TwoTables, screen: Console) -> None:
     if two_tables.results:
         screen.print(two_tables_table(two_tables))
     for failure in two_tables.failed:
-        screen.print(failure, style="bold red", markup=False)
+        screen.print(failure, style="bold red", markup=False, emoji=False)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from rocketmq_broker.testing.simulation.chance import stream
-from rocketmq_broker.testing.simulation.databases.database import scratch_folder
+from rocketmq_broker.testing.simulation.databases.scratch import scratch_folder
 from rocketmq_broker.testing.simulation.world import STARTS_MS
 from rocketmq_broker.world import World, in_world
 from service_runtime.database.opening import open_database

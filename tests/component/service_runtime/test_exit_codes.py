@@ -1,11 +1,13 @@
 """Tests of the error line and the exit code of processes that cannot start. They call main() in the test's process."""
 
 import logging
+import os
 import re
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from credit_service.worker.process import main as work
 from inventory_service.entrypoints.process import SERVICE as INVENTORY
 from order_service.entrypoints.process import SERVICE as ORDERS
 from rocketmq_broker.stop_signals import STOP_SIGNALS
-from service_runtime.starting.start import stop_on_signals, wait_for_stop
+from service_runtime.starting.start import stop_on_signals, until_next_signal, wait_for_stop
 
 MAINS: dict[str, Callable[[], int]] = {
     **{service.program: service.main for service in (ORDERS, CREDITS, INVENTORY)},
@@ -189,6 +191,20 @@ def test_a_signal_that_another_thread_receives_stops_the_process() -> None:
         receiver.start()
         wait_for_stop(stopping)
         receiver.join()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@pytest.mark.timeout(30)
+def test_a_second_signal_ends_the_drain_and_a_third_has_no_effect() -> None:
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    try:
+        sender = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        sender.start()
+        until_next_signal(lambda: time.sleep(3_600))
+        sender.join()
+        signal.raise_signal(signal.SIGTERM)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -142,7 +142,8 @@ def test_the_response_to_a_request_that_runs_ends_its_connection_when_the_server
         stopped.result(60)
 
 
-def test_a_draining_server_serves_each_connection_once_more(serve: Serve) -> None:
+def test_a_draining_server_serves_each_connection_once_more(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     server = serve(drain_s=0.01)
     with httpx.Client(base_url=server.url, timeout=60) as client:
         assert "Connection" not in client.get("/").headers
@@ -150,6 +151,7 @@ def test_a_draining_server_serves_each_connection_once_more(serve: Serve) -> Non
         on_the_old_connection, on_a_new_one = client.get("/"), client.get("/")
     for response in (on_the_old_connection, on_a_new_one):
         assert (response.status_code, response.headers["Connection"]) == (200, "close")
+    assert "requests are accepted for 0.01 s more" in caplog.text
 
 
 def test_a_connection_that_is_kept_open_does_not_hold_the_stop_up(serve: Serve) -> None:

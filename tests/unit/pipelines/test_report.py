@@ -1,5 +1,6 @@
 """Tests the output of the reconciliation."""
 
+import pytest
 from rich.console import Console
 
 from pipelines.judging.classes import Cause, Finding
@@ -10,6 +11,7 @@ from pipelines.reporting.report import (
     explanations,
     findings_table,
     inbox_lines,
+    say,
     times_text,
     unchecked_repairs,
     verdict_text,
@@ -139,3 +141,8 @@ def test_what_is_allowed_is_not_in_the_verdict() -> None:
 
 def test_the_start_and_the_comparison_are_timed_apart() -> None:
     assert times_text(9.14, 28.27) == "Spark started in 9.1 s, and compared in 28.3 s."
+
+
+def test_a_line_shows_an_id_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    say("order:key:1 [red]:x: \x1b")
+    assert capsys.readouterr().out == "order:key:1 [red]:x: \\x1b\n"

@@ -89,18 +89,19 @@ def test_a_search_stops_at_the_first_failure_and_does_not_keep_it() -> None:
     assert kept == ends
 
 
-def test_the_version_of_the_code_changes_with_its_sources_alone(tmp_path: Path) -> None:
+def test_the_version_changes_with_the_test_and_its_sources_alone(tmp_path: Path) -> None:
     source = tmp_path / "lab" / "simulation" / "world.py"
     source.parent.mkdir(parents=True)
     source.write_text("a = 1\n")
-    before = code_version([tmp_path])
+    before = code_version("shop:test", [tmp_path])
     source.with_name("notes.txt").write_text("a note")
-    assert code_version([tmp_path]) == before
+    assert code_version("shop:test", [tmp_path]) == before
     source.write_text("a = 2\n")
-    assert code_version([tmp_path]) != before
+    assert code_version("shop:test", [tmp_path]) != before
     source.write_text("a = 1\n")
+    assert code_version("shop:other_test", [tmp_path]) != before
     source.rename(source.with_name("other.py"))
-    assert code_version([tmp_path]) != before
+    assert code_version("shop:test", [tmp_path]) != before
 
 
 def test_the_version_covers_every_package_of_a_world() -> None:

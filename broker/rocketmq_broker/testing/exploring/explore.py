@@ -139,7 +139,7 @@ class _ExploredTest:
         except (UnusableTest, UnreadablePlan):
             raise
         except BaseException as raised:
-            if not world.has_run or not (isinstance(raised, Exception) or type(raised).__name__ in _FAILED_OUTCOMES):
+            if not world.has_run or not (isinstance(raised, Exception | SystemExit) or type(raised).__name__ in _FAILED_OUTCOMES):
                 raise
             error = raised
         finally:

@@ -33,3 +33,31 @@ def ends_its_process(world: ExploredWorld) -> None:
 @explore()
 def needs_a_fixture(world: ExploredWorld, tmp_path: object) -> None:
     """Needs pytest."""
+
+
+@explore()
+def ends_its_process_early(world: ExploredWorld) -> None:
+    """Ends its process before the world runs."""
+    os._exit(7)
+
+
+@explore()
+def fails_early(world: ExploredWorld) -> None:
+    """Fails before the world runs."""
+    raise ValueError("no bank")
+
+
+@explore()
+def exits_when_it_has_run(world: ExploredWorld) -> None:
+    """Raises SystemExit after the world has run."""
+    world.run(shop=Bank(world).shop)
+    raise SystemExit("order:key:1 \udce9")
+
+
+@explore()
+def never_ends_with_a_database(world: ExploredWorld) -> None:
+    """Creates a database, and never ends."""
+    world.database("orders")
+    world.run(shop=Bank(world).shop)
+    while True:
+        pass

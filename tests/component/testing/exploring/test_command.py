@@ -3,34 +3,53 @@
 from __future__ import annotations
 
 import io
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from rocketmq_broker.platform.memory import memory_folder
 from rocketmq_broker.testing.exploring import UnusableTest
 from rocketmq_broker.testing.exploring.__main__ import app
 from rocketmq_broker.testing.exploring.explore import worlds_of
 from rocketmq_broker.testing.exploring.search.command import SearchCommand
+from rocketmq_broker.testing.exploring.search.processes import PATIENCE_S, PlayingProcesses
+from rocketmq_broker.testing.exploring.search.worlds import WorldEnd
 from rocketmq_broker.testing.simulation.plan import read_plan
 from tests.component.testing.exploring.explored_bank import (
     each_order_is_credited_once,
     ends_its_process,
+    ends_its_process_early,
+    exits_when_it_has_run,
+    fails_early,
     needs_a_fixture,
+    never_ends_with_a_database,
     no_order_is_credited,
 )
 
-BANK = "tests.component.testing.exploring.explored_bank:each_order_is_credited_once"
+MODULE = "tests.component.testing.exploring.explored_bank"
+BANK = f"{MODULE}:each_order_is_credited_once"
 
 
 class Ran:
     """A command for an explored test, and its output."""
 
-    def __init__(self, folder: Path, test: object) -> None:
+    def __init__(self, folder: Path, test: object, patience_s: float = PATIENCE_S) -> None:
         self._printed = io.StringIO()
         console = Console(file=self._printed, width=200)
-        self.command = SearchCommand(worlds_of(test), console, folder, "v1", "explore", processes=1, shrinking_tries=5)  # type: ignore[arg-type]
+        self.command = SearchCommand(
+            worlds_of(test),  # type: ignore[arg-type]
+            console,
+            folder,
+            "v1",
+            "explore",
+            processes=1,
+            shrinking_tries=5,
+            patience_s=patience_s,
+        )
 
     @property
     def printed(self) -> str:
@@ -64,6 +83,84 @@ def test_a_world_that_ends_its_process_is_reported_with_the_plan_of_its_seed(tmp
     assert ran.command.search(range(3, 4)) == 1
     assert "A world runs to its end. its process died: exit code 7" in ran.printed
     assert read_plan((tmp_path / "simulation" / "failed" / "3.json").read_bytes()).seed == 3
+
+
+@pytest.mark.parametrize(
+    ("test", "reason"),
+    [
+        (ends_its_process_early, "ends_its_process_early does not reach its call of world.run: its process died: exit code 7"),
+        (fails_early, "fails_early fails before it calls world.run: ValueError: no bank in fails_early, explored_bank.py line"),
+    ],
+)
+def test_a_test_that_ends_before_its_world_runs_cannot_be_searched(tmp_path: Path, test: object, reason: str) -> None:
+    with pytest.raises(UnusableTest, match=reason):
+        Ran(tmp_path, test).command.search(range(1, 2))
+
+
+def test_an_exit_of_the_test_is_a_failure_whose_text_is_printed_as_it_is(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, exits_when_it_has_run)
+    assert ran.command.search(range(1, 3), goes_on=True) == 1
+    assert r"fails in the world of seed 1: SystemExit: order:key:1 \udce9" in ran.printed
+    assert r"World 2 fails in the same way: SystemExit: order:key:1 \udce9" in ran.printed
+    assert "order:key:1 \\udce9" in (tmp_path / "simulation" / "failed" / "1.html").read_text(encoding="utf-8")
+
+
+def test_a_process_that_is_killed_leaves_no_database(tmp_path: Path) -> None:
+    def folders() -> set[Path]:
+        return set((memory_folder() or Path(tempfile.gettempdir())).glob("simulated-*"))
+
+    before = folders()
+    ran = Ran(tmp_path, never_ends_with_a_database, patience_s=5.0)
+    assert "it had no end after 5 s" in next(_ends(ran)).broken[0].text
+    assert folders() <= before
+
+
+def _ends(ran: Ran) -> Iterator[WorldEnd]:
+    with PlayingProcesses(ran.command.worlds, 1, patience_s=ran.command.patience_s) as processes:
+        yield from processes.play_all([1])
+
+
+@pytest.mark.parametrize(
+    ("test", "reason"),
+    [
+        ("no_such:test", "the module no_such cannot be imported: ModuleNotFoundError: No module named 'no_such'\n"),
+        (f"{MODULE}:credits", f"the module {MODULE} has no credits"),
+        (MODULE, "not a test: write MODULE:TEST, such as tests.test_shop:test_credit"),
+        (":x:", "not a test: write MODULE:TEST"),
+        ("..:x", "not a test: write MODULE:TEST"),
+    ],
+)
+def test_a_test_that_does_not_exist_is_refused_with_a_sentence(tmp_path: Path, test: str, reason: str) -> None:
+    ran = CliRunner().invoke(app, [test, "--output", str(tmp_path), "--code", __file__])
+    assert ran.exit_code == 2
+    assert ran.output.startswith(f"{test}: {reason}")
+
+
+def test_a_folder_that_cannot_be_written_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    ran = CliRunner().invoke(app, [BANK, "--seed", "7", "--output", str(file / "folder"), "--code", __file__])
+    assert ran.exit_code == 2
+    assert ran.output.endswith("folder: Not a directory\n")
+
+
+def test_options_of_two_actions_are_refused(tmp_path: Path) -> None:
+    for options, reason in (
+        (("--seed", "7", "--check-digests", "2"), "use only one of --seed, --plan and --check-digests"),
+        (("--picture", str(tmp_path / "world.svg")), "--picture needs --seed or --plan"),
+    ):
+        ran = CliRunner().invoke(app, [BANK, *options, "--output", str(tmp_path), "--code", __file__])
+        assert ran.exit_code == 2
+        assert reason in ran.output
+
+
+def test_two_tests_in_one_folder_keep_their_results_apart(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(app, [BANK, "--seeds", "2", "--output", str(tmp_path), "--code", __file__])
+    assert ran.exit_code == 0, ran.output
+    other = f"{MODULE}:no_order_is_credited"
+    ran = CliRunner().invoke(app, [other, "--seeds", "2", "--output", str(tmp_path), "--code", __file__])
+    assert ran.exit_code == 1
+    assert "AssertionError: an order is credited" in ran.output
 
 
 def test_the_plan_of_a_seed_is_the_one_that_is_played() -> None:

@@ -1,4 +1,4 @@
-"""Computes the version of the tested code. Results are valid for one version only."""
+"""Computes the version of a test and its code. Results are valid for one version only."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 _SUFFIXES: Final = frozenset({".py", ".sql"})
 
 
-def code_version(places: Sequence[Path]) -> str:
-    """Returns twelve characters of a digest of Python's version and the sources in these folders and files.
+def code_version(test: str, places: Sequence[Path]) -> str:
+    """Returns twelve characters of a digest of the test's name, Python's version, and the sources in these folders and files.
 
     Skips hidden folders, and folders of virtual environments.
     """
-    digest = hashlib.sha256(sys.version.encode())
+    digest = hashlib.sha256(f"{test}\0{sys.version}".encode())
     for place in places:
         for path in sorted(_sources(place)):
             digest.update(f"\0{place.name}\0{path.relative_to(place).as_posix()}\0".encode())

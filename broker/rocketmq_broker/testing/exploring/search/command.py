@@ -12,6 +12,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.testing.exploring.search.processes import PATIENCE_S, PlayingProcesses
 from rocketmq_broker.testing.exploring.search.report import (
     described_event,
@@ -20,6 +21,7 @@ from rocketmq_broker.testing.exploring.search.report import (
     shrink_failure,
     world_report,
     write_failure,
+    write_text,
 )
 from rocketmq_broker.testing.exploring.search.standing import Standing
 from rocketmq_broker.testing.exploring.search.worlds import WorldEnd, Worlds, failed_among
@@ -90,9 +92,9 @@ class SearchCommand:
         self._print("Every promise held", style="green")
         return 0
 
-    def play_seed(self, seed: int) -> int:
-        """Runs the world of a seed and writes its page. Returns 0 if every guarantee held, otherwise 1."""
-        return self._play(seed, f"{seed}", f"{self.repeat} --seed {seed}")
+    def play_seed(self, seed: int, picture: Path | None = None) -> int:
+        """Runs the world of a seed, and writes its page and its picture. Returns 0 if every guarantee held, otherwise 1."""
+        return self._play(seed, f"{seed}", f"{self.repeat} --seed {seed}", picture)
 
     def play_plan(self, plan: Plan, file: Path, picture: Path | None = None) -> int:
         """Runs the plan in a file, and writes its page and its picture. Returns 0 if every guarantee held, otherwise 1."""
@@ -119,10 +121,9 @@ class SearchCommand:
             end = processes.play(plan, True)
         self._print_world(end)
         report, page = world_report(self.worlds, end, how_to_repeat), self.folder / f"world-{name}.html"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(page_of(report))
+        write_text(page, page_of(report))
         if picture is not None:
-            picture.write_text(picture_of(report))
+            write_text(picture, picture_of(report))
         self._print(f"Page: {page}")
         return 1 if end.broken else 0
 
@@ -144,7 +145,7 @@ class SearchCommand:
         reported: set[tuple[str, ...]] = set()
         for end in failed:
             if end.broken[0].mark in reported:
-                self._print(f"World {end.seed} fails in the same way: {end.broken[0].promise}", style="red")
+                self._print(f"World {end.seed} fails in the same way: {end.broken[0]}", style="red")
                 continue
             reported.add(end.broken[0].mark)
             with self._bar(f"world {end.seed} failed; shrinking it", self.shrinking_tries) as advance:
@@ -156,14 +157,14 @@ class SearchCommand:
                 found = shrink_failure(self.worlds, end, play, tries=self.shrinking_tries)
             plan_file = self.folder / "simulation" / "failed" / f"{end.seed}.json"
             text = write_failure(self.worlds, found, plan_file.with_suffix(".html"), f"{self.repeat} --plan {plan_file}")
-            plan_file.write_text(found.shrunk.plan.written())
+            write_text(plan_file, found.shrunk.plan.written())
             heading, _, rest = text.partition("\n")
             self._print(heading, style="bold red")
             self._print(rest)
 
     def _print(self, *lines: str, style: str | None = None) -> None:
-        for line in lines:
-            self.console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+        for line in (line for text in lines for line in text.split("\n")):
+            self.console.print(printable(line), style=style, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     @contextmanager
     def _bar(self, title: str, total: int, done: int = 0) -> Iterator[Callable[[], None]]:

@@ -15,6 +15,7 @@ from rocketmq_broker.platform.processes import signals_blocked
 from rocketmq_broker.testing.exploring.errors import UnusableTest
 from rocketmq_broker.testing.exploring.search.player import PlayRequest, play_requests
 from rocketmq_broker.testing.exploring.search.worlds import WorldEnd, Worlds
+from rocketmq_broker.testing.simulation.databases.scratch import remove_scratch_of
 from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan
 
 PATIENCE_S: Final = 600.0
@@ -60,9 +61,10 @@ class _PlayingProcess:
         return self.request is not None and time.monotonic() - self._begun_at_s > patience_s
 
     def kill(self) -> int | None:
-        """Kills the process and returns its exit code."""
+        """Kills the process, removes its databases, and returns its exit code."""
         self._process.kill()
         self._process.join()
+        remove_scratch_of(self._process.pid or 0)
         self.connection.close()
         return self._process.exitcode
 
@@ -106,7 +108,8 @@ class PlayingProcesses:
     def play_all(self, plans: Iterable[Plan | int], is_recorded: bool = False) -> Iterator[WorldEnd]:
         """Yields the result of each world as it finishes. Starts no world while the caller handles a result.
 
-        If a process exits, or a world exceeds the time limit, the result is a violation of RUNS_TO_ITS_END.
+        If a process exits, or a world exceeds the time limit, the result is a violation of RUNS_TO_ITS_END. Raises UnusableTest
+        if another process then cannot draw the plan of the world either.
         """
         waiting = iter(plans)
         for process in [process for process in self._all if process.request is not None]:
@@ -134,14 +137,26 @@ class PlayingProcesses:
             request = process.request
             end = process.end_of_world()
             if end is None and request is not None:
-                end = request.without_end(self._worlds, f"its process died: exit code {self._end(process)}")
+                end = self._unfinished(request, f"its process died: exit code {self._end(process)}")
             if end is not None:
                 yield end
         for process in busy:
             if process in self._all and process.is_overdue(self._patience_s) and process.request is not None:
                 request = process.request
                 self._end(process)
-                yield request.without_end(self._worlds, f"it had no end after {self._patience_s:g} s")
+                yield self._unfinished(request, f"it had no end after {self._patience_s:g} s")
+
+    def _unfinished(self, request: PlayRequest, failure: str) -> WorldEnd:
+        """Returns the result of a world that did not finish. Draws its plan in another process, which may end, too."""
+        process = _PlayingProcess(self._worlds, self._environment)
+        try:
+            process.begin(request._replace(failure=failure))
+            end = process.end_of_world() if wait([process.connection], timeout=self._patience_s) else None
+        finally:
+            process.kill()
+        if end is None:
+            raise UnusableTest(f"{self._worlds.name} does not reach its call of world.run: {failure}")
+        return end
 
     def _end(self, process: _PlayingProcess) -> int | None:
         self._all.remove(process)

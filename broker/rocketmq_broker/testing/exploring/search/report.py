@@ -62,14 +62,19 @@ def shrink_failure(
 
 def write_failure(worlds: Worlds, found: ShrunkFailure, page: Path, how_to_repeat: str) -> str:
     """Writes the HTML page of a failed world. Returns its report as text."""
-    page.parent.mkdir(parents=True, exist_ok=True)
     beside = None if found.beside is None else world_report(worlds, found.beside, "")
-    page.write_text(page_of(world_report(worlds, found.end, how_to_repeat), beside))
+    write_text(page, page_of(world_report(worlds, found.end, how_to_repeat), beside))
     return "\n".join([
         *described_failure(worlds, found.end), "", *_of_plan(worlds, found), "", "The last events:",
         *(described_event(it) for it in _reported(found.end)[-_LAST_HAPPENINGS:]), "",
         f"Page: {page}", f"Repeat: {how_to_repeat}",
     ])  # fmt: skip
+
+
+def write_text(file: Path, text: str) -> None:
+    """Writes a file in UTF-8, with escape sequences for what UTF-8 cannot express, such as parts of a binary file name."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def described_failure(worlds: Worlds, end: WorldEnd) -> Iterator[str]:

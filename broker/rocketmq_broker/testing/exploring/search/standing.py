@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.testing.exploring.search.worlds import WorldEnd
 
 
@@ -26,7 +27,7 @@ class PlayedSeed(msgspec.Struct, frozen=True, omit_defaults=True):
     @classmethod
     def of(cls, end: WorldEnd) -> PlayedSeed:
         """Returns the result of the seed's world."""
-        failure = str(end.broken[0]) if end.broken else None
+        failure = printable(str(end.broken[0])) if end.broken else None
         return cls(end.seed, end.digest, round(end.simulated_s, 3), round(end.cpu_s, 3), dict(end.fired), failure)
 
 

@@ -7,24 +7,21 @@ number of connections.
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextvars
 import itertools
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 
-from rocketmq_broker.platform.memory import memory_folder
 from rocketmq_broker.testing.simulation.databases.connection import Parameters, SimulatedConnection
 from rocketmq_broker.testing.simulation.databases.faults import DatabaseFaults, Deaths, new_deaths
 from rocketmq_broker.testing.simulation.databases.gate import DatabaseFile, DatabaseGate, RowNote, written_rows
+from rocketmq_broker.testing.simulation.databases.scratch import scratch_folder
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.world import Chance
@@ -35,14 +32,6 @@ _BUSY_TIMEOUT_S: Final = 10.0
 OnCommit = Callable[[str, Callable[[], sqlite3.Connection]], object]
 """A callback for each database commit that changed rows, with the database's name and a function that returns its `reader`."""
 Connect = Callable[[], SimulatedConnection]
-
-
-@cache
-def scratch_folder() -> Path:
-    """Returns this interpreter's folder for databases, in memory if the system supports it."""
-    folder = tempfile.mkdtemp(prefix="simulated-", dir=memory_folder())
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 class SimulatedDatabase:
