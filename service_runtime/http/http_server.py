@@ -88,9 +88,7 @@ class HttpServer:
         """Serves for the drain time. Each response ends its connection, so that clients connect to another instance."""
         self._leaving.set()
         if self._drain_s:
-            logger.info(
-                "stopping: requests are accepted for %g s more, or until the next signal; /readyz returns 503", self._drain_s
-            )
+            logger.info("stopping: /readyz returns 503; requests are accepted for %g s more", self._drain_s)
         self._sleep(self._drain_s)
 
     def stop(self) -> None:
