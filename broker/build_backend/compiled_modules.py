@@ -57,6 +57,7 @@ COMPILED_MODULES = (
     "rocketmq_broker.store.message_store",
     "rocketmq_broker.store.queues.consume_queue",
     "rocketmq_broker.store.queues.consume_queue_table",
+    "rocketmq_broker.store.queues.dispatch",
     "rocketmq_broker.store.queues.pull",
     "rocketmq_broker.store.queues.unit_files",
     "rocketmq_broker.store.queues.unit_read",

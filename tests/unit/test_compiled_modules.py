@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from inspect import getmembers, isclass
 from pathlib import Path
 
@@ -12,6 +13,12 @@ import msgspec
 import pytest
 
 from rocketmq_broker.build_info import is_compiled, version_text
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.server.schedule.delay_levels import Place
+from rocketmq_broker.store import Appended
+from rocketmq_broker.store.queues.dispatch import DispatchRequest
+from rocketmq_broker.transaction.decision import EndDecision, EndRequest
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from tests.parsed import parsed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +60,18 @@ def test_no_compiled_module_defines_a_struct(module: str) -> None:
 def test_no_compiled_module_has_a_coroutine(module: str) -> None:
     """Asyncio crashes the interpreter when it formats a future of a compiled coroutine."""
     assert not [node.name for node in ast.walk(tree_of(module)) if isinstance(node, ast.AsyncFunctionDef)]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [Appended, DispatchRequest, EndDecision, EndRequest, InnerMessage, PendingTransaction, Place],
+    ids=lambda made: made.__name__,
+)
+def test_a_class_of_which_each_message_makes_an_instance_is_plain(made: type) -> None:
+    """Compiled code calls the constructor of a plain class directly. That of a named tuple or a dataclass is interpreted."""
+    assert made.__module__ in COMPILED_MODULES
+    assert not issubclass(made, tuple)
+    assert not is_dataclass(made)
 
 
 def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:

@@ -7,6 +7,8 @@ import threading
 import time
 from typing import NamedTuple
 
+from librt.strings import BytesWriter, write_i64_be
+
 from rocketmq_broker.world import World
 
 _HOST_AND_OFFSET = struct.Struct(">4sIq")
@@ -25,7 +27,10 @@ def offset_message_id(store_host: bytes, commit_log_offset: int) -> str:
 
     `store_host` is encoded as in a record. 8 bytes for IPv4 give 32 digits, and 20 bytes for IPv6 give 56 digits.
     """
-    return (store_host + commit_log_offset.to_bytes(8, "big", signed=True)).hex().upper()
+    writer = BytesWriter()
+    writer.write(store_host)
+    write_i64_be(writer, commit_log_offset)
+    return writer.getvalue().hex().upper()
 
 
 def parse_offset_message_id(text: str) -> MessageId:

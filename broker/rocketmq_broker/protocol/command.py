@@ -17,12 +17,12 @@ import msgspec
 
 from rocketmq_broker.message.text.java_numbers import Int32
 from rocketmq_broker.protocol import ext_fields
-from rocketmq_broker.protocol.codes import CURRENT_VERSION, LanguageCode, SerializeType
+from rocketmq_broker.protocol.codes import LanguageCode, SerializeType
 from rocketmq_broker.protocol.command_codec import (
     binary_frame,
-    binary_head,
+    encode_frame,
+    encode_head,
     json_frame,
-    json_head,
     json_header,
     split_binary_header,
 )
@@ -33,8 +33,6 @@ RESPONSE_FLAG: Final = 1
 ONEWAY_FLAG: Final = 2
 
 _JSON = SerializeType.JSON
-_LANGUAGE = LanguageCode.PYTHON
-_LANGUAGE_JSON = b'"PYTHON"'
 
 
 class Answerable(Protocol):
@@ -135,7 +133,7 @@ def encode_request(
     remark: str | None = None,
 ) -> bytes:
     """Encodes the whole frame of a request. Producers use `remark` to report an error of their transaction listener."""
-    return _encode(serialize_type, code, header, ONEWAY_FLAG if oneway else 0, opaque, remark, body)
+    return encode_frame(serialize_type, code, header, ONEWAY_FLAG if oneway else 0, opaque, remark, body)
 
 
 def encode_response(
@@ -146,7 +144,7 @@ def encode_response(
     remark: str | None = None,
 ) -> bytes:
     """Encodes the whole frame of a response with the request's serializer."""
-    return _encode(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, body)
+    return encode_frame(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, body)
 
 
 def encode_response_in_parts(
@@ -154,15 +152,8 @@ def encode_response_in_parts(
 ) -> bytes:
     """Encodes a response like `encode_response`, from a body in several parts. Each part is copied only once."""
     length = sum(map(len, parts))
-    head = _head(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, length)
+    head = encode_head(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, length)
     return b"".join((head, *parts))
-
-
-def encode_answer(
-    serialize_type: SerializeType, opaque: int, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None
-) -> bytes:
-    """Encodes a response like `encode_response`, from the serializer and the opaque of its request."""
-    return _encode(serialize_type, code, header, RESPONSE_FLAG, opaque, remark, body)
 
 
 def decode_command(serialize_type: int, data: bytes, header_start: int, body_start: int, end: int) -> RemotingCommand:
@@ -195,33 +186,3 @@ def decode_command(serialize_type: int, data: bytes, header_start: int, body_sta
 
 
 _decode_json_command = msgspec.json.Decoder(RemotingCommand).decode
-
-
-def _encode(
-    serialize_type: SerializeType,
-    code: int,
-    header: CommandHeader | None,
-    flag: int,
-    opaque: int,
-    remark: str | None,
-    body: bytes,
-) -> bytes:
-    head = _head(serialize_type, code, header, flag, opaque, remark, len(body))
-    return head + body if body else head
-
-
-def _head(
-    serialize_type: SerializeType,
-    code: int,
-    header: CommandHeader | None,
-    flag: int,
-    opaque: int,
-    remark: str | None,
-    body_length: int,
-) -> bytes:
-    """Encodes the start of a frame: its lengths and the header. The body of `body_length` bytes must follow."""
-    if serialize_type is _JSON:
-        fields = header.encode_json() if header is not None else b""
-        return json_head(json_header(code, fields, flag, _LANGUAGE_JSON, opaque, remark, CURRENT_VERSION), body_length)
-    fields = header.encode_binary() if header is not None else b""
-    return binary_head(code, fields, flag, _LANGUAGE, opaque, remark, CURRENT_VERSION, body_length)

@@ -9,11 +9,46 @@ from typing import Final
 import msgspec
 from librt.strings import BytesWriter, read_i16_be, read_i32_be, write_i16_be, write_i32_be
 
+from rocketmq_broker.protocol.codes import CURRENT_VERSION, LanguageCode, SerializeType
+from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.errors import FrameError
 
 _BINARY: Final = 1
+_LANGUAGE: Final = LanguageCode.PYTHON
+_LANGUAGE_JSON: Final = b'"PYTHON"'
 _UNTIL_REMARK: Final = 17
 """The number of bytes before the remark in a binary header: CODE to REMARKLENGTH."""
+
+
+def encode_frame(
+    serialize_type: SerializeType,
+    code: int,
+    header: CommandHeader | None,
+    flag: int,
+    opaque: int,
+    remark: str | None,
+    body: bytes,
+) -> bytes:
+    """Encodes the whole frame of a command of this program."""
+    head = encode_head(serialize_type, code, header, flag, opaque, remark, len(body))
+    return head + body if body else head
+
+
+def encode_head(
+    serialize_type: SerializeType,
+    code: int,
+    header: CommandHeader | None,
+    flag: int,
+    opaque: int,
+    remark: str | None,
+    body_length: int,
+) -> bytes:
+    """Encodes the start of a frame: its lengths and the header. The body of `body_length` bytes must follow."""
+    if serialize_type is SerializeType.JSON:
+        fields = header.encode_json() if header is not None else b""
+        return json_head(json_header(code, fields, flag, _LANGUAGE_JSON, opaque, remark, CURRENT_VERSION), body_length)
+    fields = header.encode_binary() if header is not None else b""
+    return binary_head(code, fields, flag, _LANGUAGE, opaque, remark, CURRENT_VERSION, body_length)
 
 
 def json_header(code: int, fields: bytes, flag: int, language: bytes, opaque: int, remark: str | None, version: int) -> bytes:
@@ -36,7 +71,11 @@ def json_frame(header: bytes, body: bytes) -> bytes:
 
 def json_head(header: bytes, body_length: int) -> bytes:
     """Encodes the start of a frame: its lengths and a header in JSON. The body of `body_length` bytes must follow."""
-    return b"".join(((4 + len(header) + body_length).to_bytes(4, "big"), len(header).to_bytes(4, "big"), header))
+    writer = BytesWriter()
+    write_i32_be(writer, 4 + len(header) + body_length)
+    write_i32_be(writer, len(header))
+    writer.write(header)
+    return writer.getvalue()
 
 
 def binary_frame(

@@ -2,7 +2,8 @@
 
 import functools
 import re
-from typing import Self, TypeVar, cast
+from collections.abc import Callable
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -51,14 +52,15 @@ Header = TypeVar("Header", bound=CommandHeader)
 
 
 @functools.cache
-def _json_decoder(header_type: type[CommandHeader]) -> msgspec.json.Decoder[CommandHeader]:
-    return msgspec.json.Decoder(header_type, strict=False)
+def _json_decoder(header_type: type[Header]) -> Callable[[msgspec.Raw | bytes], Header]:
+    return msgspec.json.Decoder(header_type, strict=False).decode
 
 
 def decode_json_header(header_type: type[Header], data: msgspec.Raw | bytes) -> Header:
     """Decodes a header from a JSON object of strings, numbers and booleans. Raises HeaderError."""
     try:
-        return cast(Header, _json_decoder(header_type).decode(data))
+        header: Header = _json_decoder(header_type)(data)
+        return header
     except UNREADABLE_JSON:
         return header_type.from_ext_fields(ext_fields.decode_json(data))
 

@@ -41,23 +41,39 @@ class Refusal(Enum):
     """The transaction was decided so long ago that the broker no longer keeps the outcome."""
 
 
-class EndRequest(NamedTuple):
+class EndRequest:
     """A producer's request to end a transaction (EndTransactionRequestHeader)."""
 
-    commit_or_rollback: int
-    """TRANSACTION_NOT_TYPE, _COMMIT_TYPE or _ROLLBACK_TYPE (sysflag). The header's decoder refuses other values."""
-    commit_log_offset: int
-    queue_offset: int
-    producer_group: str
+    __slots__ = ("commit_log_offset", "commit_or_rollback", "producer_group", "queue_offset")
+
+    def __init__(self, commit_or_rollback: int, commit_log_offset: int, queue_offset: int, producer_group: str) -> None:
+        """`commit_or_rollback` is TRANSACTION_NOT_TYPE, _COMMIT_TYPE or _ROLLBACK_TYPE (sysflag).
+
+        The header's decoder refuses other values.
+        """
+        self.commit_or_rollback = commit_or_rollback
+        self.commit_log_offset = commit_log_offset
+        self.queue_offset = queue_offset
+        self.producer_group = producer_group
 
 
-class EndDecision(NamedTuple):
+class EndDecision:
     """The decision about an EndRequest. COMMIT and ROLLBACK have a `transaction`. REFUSE has a `refusal` and a `remark`."""
 
-    action: EndAction
-    transaction: PendingTransaction | None = None
-    refusal: Refusal | None = None
-    remark: str = ""
+    __slots__ = ("action", "refusal", "remark", "transaction")
+
+    def __init__(
+        self,
+        action: EndAction,
+        transaction: PendingTransaction | None = None,
+        refusal: Refusal | None = None,
+        remark: str = "",
+    ) -> None:
+        """`remark` is empty unless the request is refused."""
+        self.action = action
+        self.transaction = transaction
+        self.refusal = refusal
+        self.remark = remark
 
 
 _KEEP = EndDecision(EndAction.KEEP)

@@ -8,7 +8,7 @@ records were lost.
 from collections import deque
 from collections.abc import Iterator
 from enum import Enum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from rocketmq_broker.transaction.copies import Copies
 from rocketmq_broker.transaction.due_times import DueTimes
@@ -39,15 +39,22 @@ class _Kind(Enum):
     COPY_CLOSED = 3
 
 
-class _Change(NamedTuple):
+class _Change:
     """A change that must be undone if its record is not written to disk."""
 
-    kind: _Kind
-    commit_log_offset: int
-    """The commit log offset of the change's last record."""
-    transaction: PendingTransaction | None
-    copy_before: RecordOffsets | None
-    """The offsets of the transaction's newest half message before a copy was put back."""
+    __slots__ = ("commit_log_offset", "copy_before", "kind", "transaction")
+
+    def __init__(
+        self, kind: _Kind, commit_log_offset: int, transaction: PendingTransaction | None, copy_before: RecordOffsets | None
+    ) -> None:
+        """`commit_log_offset` is the offset of the change's last record.
+
+        `copy_before` contains the offsets of the transaction's newest half message before a copy was put back.
+        """
+        self.kind = kind
+        self.commit_log_offset = commit_log_offset
+        self.transaction = transaction
+        self.copy_before = copy_before
 
 
 class PendingTransactions:
@@ -130,7 +137,7 @@ class PendingTransactions:
             self._pending.update((transaction.commit_log_offset, transaction) for transaction in in_order)
 
     def _undo(self, change: _Change) -> None:
-        kind, _, transaction, copy_before = change
+        kind, transaction, copy_before = change.kind, change.transaction, change.copy_before
         if kind is not _Kind.ADDED:
             self._op_window.take_back()
         if transaction is None:

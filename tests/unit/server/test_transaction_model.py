@@ -194,8 +194,9 @@ class TransactionalBroker(RuleBasedStateMachine):
         half = data.draw(st.sampled_from([one.half for one in self.model.pending()]))
         with pytest.raises(RequestRefused, match="group"):
             self.broker.end(self.producers[0], half, answer, group="stranger", flush=False)
+        wrong = Appended(half.commit_log_offset, half.queue_offset + 1, 0)
         with pytest.raises(RequestRefused, match="offset"):
-            self.broker.end(self.producers[0], half._replace(queue_offset=half.queue_offset + 1), answer, flush=False)
+            self.broker.end(self.producers[0], wrong, answer, flush=False)
 
     # Who means harm.
 

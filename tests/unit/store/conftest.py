@@ -43,6 +43,11 @@ def send(store: MessageStore, *bodies: bytes, **fields: Any) -> list[Appended]:
     return appended
 
 
+def offsets(appended: Appended) -> tuple[int, int, int]:
+    """Returns the fields of a position: commit log offset, queue offset and end."""
+    return appended.commit_log_offset, appended.queue_offset, appended.end_position
+
+
 def bodies(store: MessageStore, topic: bytes = b"orders", queue_id: int = 0, **limits: Any) -> list[bytes]:
     """Pulls until the end of a queue. Returns the bodies of all messages."""
     got: list[bytes] = []

@@ -10,10 +10,10 @@ import pytest
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.record import BLANK_MAGIC, QUEUE_OFFSET_POSITION, decode_record, host_bytes
 from rocketmq_broker.message.tags import tags_code
-from rocketmq_broker.store import Appended, MessageStore, StoreConfig
+from rocketmq_broker.store import MessageStore, StoreConfig
 from rocketmq_broker.store.log.record_check import MAGIC
 from rocketmq_broker.store.recovery import damaged_units
-from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, send, small_config
+from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, offsets, send, small_config
 
 TOPIC_POSITION = 89
 
@@ -230,7 +230,7 @@ def test_a_log_that_ends_with_its_segment_goes_on_in_the_next(tmp_path: Path) ->
         store.close()
     store = MessageStore.open(config)
     assert store.recovery.records_scanned == 0
-    assert send(store, b"2") == [Appended(1024, 1, 1024 + 98)]
+    assert [offsets(each) for each in send(store, b"2")] == [(1024, 1, 1024 + 98)]
     store.close()
 
 

@@ -343,7 +343,9 @@ def test_the_commit_of_somebody_elses_half_message_with_the_same_identity_settle
 def test_a_committed_message_that_names_the_half_message_and_is_another_one_settles_nothing() -> None:
     half = half_record(100, 0)
     (left,) = recover([half]).undecided
-    elsewhere = committed(read_half_message(half), replace(transaction(100), topic=b"%RETRY%g", queue_id=0))
+    moved = transaction(100)
+    moved.topic, moved.queue_id = b"%RETRY%g", 0
+    elsewhere = committed(read_half_message(half), moved)
 
     assert settled_by(left, [stored(elsewhere, commit_log_offset=500, queue_offset=0)]) is None
     assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=50)]) is None

@@ -1,5 +1,6 @@
 """Headers of send requests and their responses."""
 
+import functools
 import struct
 from typing import Final, TypeAlias
 
@@ -20,6 +21,12 @@ _length = struct.Struct(">I").pack
 
 DEFAULT_REGION_ID: Final = "DefaultRegion"
 """The name of the region that a broker has by default (regionId in MixAll and BrokerConfig)."""
+
+
+@functools.lru_cache(maxsize=64)
+def _json_text(text: str) -> str:
+    """Encodes a string in JSON. The result is cached, because a broker has one region."""
+    return msgspec.json.encode(text).decode()
 
 
 class SendMessageRequestHeader(CommandHeader):
@@ -76,14 +83,14 @@ class SendMessageResponseHeader(CommandHeader):
 
     def encode_json(self) -> bytes:
         """Encodes the fields as a JSON object of strings."""
-        return b'{"queueId":"%d","TRACE_ON":"%b","MSG_REGION":%b,"msgId":"%b","queueOffset":"%d"%b}' % (
-            self.queue_id,
-            b"true" if self.is_trace_on else b"false",
-            msgspec.json.encode(self.region_id),
-            self.msg_id.encode(),
-            self.queue_offset,
-            b',"transactionId":%b' % msgspec.json.encode(self.transaction_id) if self.transaction_id is not None else b"",
+        trace_on, region_id = "true" if self.is_trace_on else "false", _json_text(self.region_id)
+        id_member = (
+            f',"transactionId":{msgspec.json.encode(self.transaction_id).decode()}' if self.transaction_id is not None else ""
         )
+        return (
+            f'{{"queueId":"{self.queue_id}","TRACE_ON":"{trace_on}","MSG_REGION":{region_id},"msgId":"{self.msg_id}",'
+            f'"queueOffset":"{self.queue_offset}"{id_member}}}'
+        ).encode()
 
     def encode_binary(self) -> bytes:
         """Encodes the fields in the format of the ROCKETMQ serializer."""

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
-from rocketmq_broker.protocol.command import Answerable, encode_answer
+from rocketmq_broker.protocol.command import RESPONSE_FLAG, Answerable
+from rocketmq_broker.protocol.command_codec import encode_frame
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.server.durability.put_times import PutTimes
 from rocketmq_broker.store import MessageStore, StoreUnwritable
@@ -63,7 +64,7 @@ class WaitingAnswers:
         frames: dict[FrameSink, list[bytes]] = {}
         while waiting and waiting[0][0] <= position:
             _, sink, serialize_type, opaque, header, body = waiting.popleft()
-            frame = encode_answer(serialize_type, opaque, ResponseCode.SUCCESS, header, body)
+            frame = encode_frame(serialize_type, ResponseCode.SUCCESS, header, RESPONSE_FLAG, opaque, None, body)
             if sink in frames:
                 frames[sink].append(frame)
             else:
@@ -81,7 +82,8 @@ class WaitingAnswers:
         while self._answers and self._answers[-1][0] > position:
             lost.append(self._answers.pop())
         for _, sink, serialize_type, opaque, _, body in reversed(lost):
-            sink.send(encode_answer(serialize_type, opaque, ResponseCode.SERVICE_NOT_AVAILABLE, None, body, remark))
+            code = ResponseCode.SERVICE_NOT_AVAILABLE
+            sink.send(encode_frame(serialize_type, code, None, RESPONSE_FLAG, opaque, remark, body))
         while self._futures and self._futures[-1][0] > position:
             _fail(self._futures.pop()[1], remark)
 
@@ -92,7 +94,8 @@ class WaitingAnswers:
         """
         while self._answers and self._answers[0][0] <= position:
             _, sink, serialize_type, opaque, header, body = self._answers.popleft()
-            sink.send(encode_answer(serialize_type, opaque, ResponseCode.FLUSH_DISK_TIMEOUT, header, body, remark))
+            code = ResponseCode.FLUSH_DISK_TIMEOUT
+            sink.send(encode_frame(serialize_type, code, header, RESPONSE_FLAG, opaque, remark, body))
         while self._futures and self._futures[0][0] <= position:
             _fail(self._futures.popleft()[1], remark)
 

@@ -1,7 +1,7 @@
 """Determines delay levels, and the topics and queues of delayed messages (part of RocketMQ's ScheduleMessageService)."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from rocketmq_broker.message import properties, topics
 from rocketmq_broker.message.errors import IllegalMessage
@@ -19,12 +19,15 @@ _RECALLED: Final = "TIMER_DEL_UNIQKEY"
 _MAX_DIGITS_OF_A_TIME: Final = 18
 
 
-class Place(NamedTuple):
+class Place:
     """The topic, queue and properties with which a message is stored."""
 
-    topic: bytes
-    queue_id: int
-    properties: bytes
+    __slots__ = ("properties", "queue_id", "topic")
+
+    def __init__(self, topic: bytes, queue_id: int, properties: bytes) -> None:
+        self.topic = topic
+        self.queue_id = queue_id
+        self.properties = properties
 
 
 def parse_delay_levels(text: str) -> tuple[int, ...]:
@@ -34,7 +37,7 @@ def parse_delay_levels(text: str) -> tuple[int, ...]:
 
 def delay_level(encoded_properties: bytes) -> int:
     """Returns the delay level in the message's properties, or 0. Raises IllegalMessage if the level is not a number."""
-    if encoded_properties.find(_DELAY) < 0:
+    if not properties.contains(encoded_properties, _DELAY):
         return 0
     text = properties.find(encoded_properties, properties.DELAY_TIME_LEVEL)
     try:

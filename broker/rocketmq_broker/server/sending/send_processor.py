@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
@@ -53,15 +53,6 @@ _MULTIPLE_TAGS: Final = "MULTI_TAG"
 """The value of RocketMQ's TopicFilterType for topics whose messages may have several tags."""
 
 
-class Destination(NamedTuple):
-    """The topic and queue of a message."""
-
-    topic: bytes
-    queue_id: int
-    topic_bits: int
-    """The bits that the topic adds to the message's sysFlag. They are set if messages of the topic may have several tags."""
-
-
 class SendDestination:
     """Determines the destination of each message. A retried message goes to the dead-letter topic after its last attempt."""
 
@@ -70,21 +61,24 @@ class SendDestination:
         self._groups = subscription_groups
         self._random = random
 
-    def of(self, header: SendHeader) -> Destination:
-        """Returns the message's destination. Raises RequestRefused."""
+    def of(self, header: SendHeader) -> tuple[bytes, int, int]:
+        """Returns the message's topic, its queue, and the bits that the topic adds to its sysFlag. Raises RequestRefused.
+
+        The bits are set if messages of the topic may have several tags.
+        """
         topic, queue_id = header.topic, header.queue_id
         config = self._topics.for_sending(topic, header.default_topic, header.default_topic_queue_nums, header.unit_mode)
         if queue_id >= config.read_queue_nums and queue_id >= config.write_queue_nums:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"request queueId[{queue_id}] is illegal, {config}")
         if topic.startswith(topics.RETRY_PREFIX) and self._is_given_up(header):
             dead_letters = self._topics.dead_letter_topic(topic.removeprefix(topics.RETRY_PREFIX))
-            return Destination(dead_letters.topic_name.encode(), 0, 0)
+            return dead_letters.topic_name.encode(), 0, 0
         if queue_id < 0:
             if config.write_queue_nums <= 0:
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"topic {topic} has no queue to write to: set writeQueueNums")
             queue_id = self._random.randrange(config.write_queue_nums)
         topic_bits = sysflag.MULTI_TAGS if config.topic_filter_type == _MULTIPLE_TAGS else 0
-        return Destination(topic.encode(), queue_id, topic_bits)
+        return topic.encode(), queue_id, topic_bits
 
     def without_room(self, retry_topic: bytes, encoded: bytes) -> Place:
         """Returns the dead-letter topic as the place of a retried message whose properties leave no room for a delay level."""
@@ -179,7 +173,7 @@ class SendProcessor:
         refuse_too_much(header.topic, encoded)
         now_ms = self._clock()
         level = delay_level(encoded)
-        if level <= 0 and encoded.find(TIMER) >= 0:
+        if level <= 0 and props.contains(encoded, TIMER):
             level = timed_level(encoded, now_ms, self._delay_levels_ms)
             encoded = props.put(encoded, props.DELAY_TIME_LEVEL, str(level)) if level > 0 else encoded
         traffic = self._statistics.traffic

@@ -3,7 +3,7 @@
 The broker trusts some properties of stored messages, such as the destination of a half message. It stores these properties only
 if it has written them itself.
 
-This code runs for each message. It uses `find` instead of `in`, because `in` is half as fast for bytes.
+This code runs for each message. It uses `props.contains` instead of `in`, which is slower for bytes.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class StoredProperties:
 
     def of(self, encoded: bytes) -> bytes:
         """Returns the properties of a plain message, without WAIT, which is meaningless to consumers."""
-        if encoded.find(_WAIT_AMONG_OTHERS) >= 0:
+        if props.contains(encoded, _WAIT_AMONG_OTHERS):
             encoded = encoded.replace(_WAIT_AMONG_OTHERS, b"\x02", 1)
-        elif encoded.find(_WAIT) >= 0:
+        elif props.contains(encoded, _WAIT):
             encoded = props.remove(encoded, (props.WAIT_STORE_MSG_OK,))
         return self.of_waiting(encoded)
 
@@ -89,7 +89,7 @@ class StoredProperties:
         if len(encoded) > self._max_bytes_before_it:
             # A consumer has sent the message again. Its properties leave no room for the cluster, and take precedence over it.
             return encoded
-        if encoded.find(_CLUSTER) >= 0:
+        if props.contains(encoded, _CLUSTER):
             return props.put(encoded, props.CLUSTER, self._cluster)
         if not encoded or encoded.endswith(b"\x02"):
             return encoded + self._property
@@ -152,10 +152,10 @@ class BatchSize:
 def without_brokers_own(encoded: bytes) -> bytes:
     """Returns the properties without those that only a broker writes."""
     if (
-        encoded.find(_OWN_DESTINATION) >= 0
-        or encoded.find(_OWN_COUNT) >= 0
-        or encoded.find(_OWN_OFFSET) >= 0
-        or encoded.find(_OWN_ORIGIN) >= 0
+        props.contains(encoded, _OWN_DESTINATION)
+        or props.contains(encoded, _OWN_COUNT)
+        or props.contains(encoded, _OWN_OFFSET)
+        or props.contains(encoded, _OWN_ORIGIN)
     ):
         return props.remove(encoded, BROKERS_OWN)
     return encoded
@@ -163,7 +163,7 @@ def without_brokers_own(encoded: bytes) -> bytes:
 
 def count_keys(encoded: bytes) -> int:
     """Returns the number of keys. The result may be slightly too high, because repeated spaces are counted as keys."""
-    if encoded.find(_KEYS) < 0:
+    if not props.contains(encoded, _KEYS):
         return 0
     keys = props.find(encoded, props.KEYS)
     return keys.count(props.KEY_SEPARATOR) + 1 if keys else 0
@@ -195,9 +195,9 @@ def _refuse_length(encoded: bytes) -> None:
 
 def begins_transaction(encoded: bytes) -> bool:
     """Returns True if the property TRAN_MSG is true."""
-    if encoded.find(_TRANSACTION_AMONG_OTHERS) >= 0:
+    if props.contains(encoded, _TRANSACTION_AMONG_OTHERS):
         return True
-    return encoded.find(_TRANSACTION) >= 0 and (props.find(encoded, props.TRANSACTION_PREPARED) or "").lower() == "true"
+    return props.contains(encoded, _TRANSACTION) and (props.find(encoded, props.TRANSACTION_PREPARED) or "").lower() == "true"
 
 
 def stored_sys_flag(sys_flag: int, *, is_transactional: bool) -> int:
@@ -223,7 +223,7 @@ def refuse_in_batch(topic: bytes, encoded: bytes) -> None:
     """Raises IllegalMessage if the message is not allowed in a batch."""
     if topic.startswith(_RETRY):
         raise IllegalMessage("a retry topic does not accept batches")
-    if delay_level(encoded) > 0 or encoded.find(TIMER) >= 0:
+    if delay_level(encoded) > 0 or props.contains(encoded, TIMER):
         raise IllegalMessage("a batch must not contain delayed messages")
     if begins_transaction(encoded):
         raise IllegalMessage("a batch must not contain transactional messages")

@@ -150,7 +150,7 @@ class TransactionalMessages:
         return op.end_position
 
     def _begin(self, appended: Appended, half: InnerMessage, topic: bytes, queue_id: int, group: str, now_ms: int) -> None:
-        offset, queue_offset, _ = appended
+        offset, queue_offset = appended.commit_log_offset, appended.queue_offset
         self.table.add(
             PendingTransaction(
                 offset,

@@ -46,14 +46,14 @@ _MAX_REMEMBERED: Final = 512
 
 Strings longer than `_MAX_REMEMBERED_LENGTH` bytes are not cached. Both limits are needed because clients choose the strings.
 """
-_FACTORS: Final = [pow(31, length, _MASK + 1) for length in range(_MAX_REMEMBERED_LENGTH)]
-"""The powers of 31, by key length. The hash code of the string before a key is multiplied by the power for the key's length."""
 _LAST_MS: Final = 32_503_593_600_000
 """A time on the last day of the year 2999, in milliseconds since the epoch. Windows formats no later years."""
+_PAIR_END: Final = b"\x02"
 _UNIQUE_KEY: Final = message_properties.beginning(message_properties.UNIQUE_KEY)
 _KEYS: Final = message_properties.beginning(message_properties.KEYS)
+_UNIQUE_KEY_AMONG_OTHERS: Final = _PAIR_END + _UNIQUE_KEY
+_KEYS_AMONG_OTHERS: Final = _PAIR_END + _KEYS
 _KEY_SEPARATOR: Final = message_properties.KEY_SEPARATOR.encode()
-_PAIR_END: Final = b"\x02"
 _remembered_hashes: Final[dict[bytes, list[tuple[int, int]]]] = {}
 _hashes_of_beginnings: Final[dict[bytes, int]] = {}
 _topic_hashes: Final[dict[bytes, int]] = {}
@@ -298,41 +298,47 @@ def _add_hashes(hashes: list[int], request: DispatchRequest) -> None:
                 _remembered_hashes.clear()
             _remembered_hashes[properties] = partial_hashes
     if partial_hashes:
-        topic_hash = _topic_hash(request.topic)
+        topic_hash: i64 = _topic_hash(request.topic)
         for key_hash, factor in partial_hashes:
-            hashes.append(_absolute(topic_hash * factor + key_hash))
+            hashes.append(_absolute_hash(topic_hash, factor, key_hash))
 
 
 def _keys(properties: bytes) -> list[bytes]:
     """Returns the unique id and the keys, in RocketMQ's order."""
-    unique_key = _value(properties, _UNIQUE_KEY)
-    keys = _value(properties, _KEYS)
+    unique_key = _value(properties, _UNIQUE_KEY, _UNIQUE_KEY_AMONG_OTHERS)
+    keys = _value(properties, _KEYS, _KEYS_AMONG_OTHERS)
     found = [key for key in keys.split(_KEY_SEPARATOR) if key] if keys else []
     return [unique_key, *found] if unique_key else found
 
 
-def _value(properties: bytes, name: bytes) -> bytes:
+def _value(properties: bytes, name: bytes, name_among_others: bytes) -> bytes:
     """Returns the encoded value of a property. Does not decode it, because the function is called for every stored message."""
-    start = 0
-    if not properties.startswith(name):
-        start = properties.find(_PAIR_END + name) + 1
-        if not start:
-            return b""
-    start += len(name)
-    end = properties.find(_PAIR_END, start)
-    return properties[start:] if end < 0 else properties[start:end]
+    rest = properties[len(name) :] if properties.startswith(name) else properties.partition(name_among_others)[2]
+    return rest.partition(_PAIR_END)[0]
 
 
 def _key_hash(topic: bytes, key: bytes) -> int:
     """Computes the absolute hash code of topic#key (IndexFile.indexKeyHashMethod)."""
     key_hash, factor = _partial_hash(key)
-    return _absolute(_topic_hash(topic) * factor + key_hash)
+    return _absolute_hash(_topic_hash(topic), factor, key_hash)
 
 
-def _absolute(code: int) -> int:
-    """Returns the absolute value of the last 32 bits, or 0 for Integer.MIN_VALUE, as in RocketMQ (Java's Math.abs)."""
-    code &= _MASK
+def _absolute_hash(topic_hash: i64, factor: i64, key_hash: i64) -> i64:
+    """Returns the absolute value of a hash code's last 32 bits, or 0 for Integer.MIN_VALUE, as in RocketMQ (Java's Math.abs).
+
+    All numbers are signed 32-bit numbers, so that a compiled build can multiply them without an overflow.
+    """
+    code = (topic_hash * factor + key_hash) & _MASK
     return code if code <= _MAX_INT else -code & _MAX_INT
+
+
+def _signed(code: int) -> int:
+    """Returns the last 32 bits as a signed number."""
+    return (code & _MASK) - ((code & _MAX_INT + 1) << 1)
+
+
+_FACTORS: Final = [_signed(pow(31, length, _MASK + 1)) for length in range(_MAX_REMEMBERED_LENGTH)]
+"""The powers of 31, by key length. The hash code of the string before a key is multiplied by the power for the key's length."""
 
 
 def _topic_hash(topic: bytes) -> int:
@@ -340,7 +346,7 @@ def _topic_hash(topic: bytes) -> int:
     if code is None:
         if len(_topic_hashes) >= _MAX_REMEMBERED:
             _topic_hashes.clear()
-        code = _topic_hashes[topic] = java_hash_code(topic.decode(errors="replace") + "#") & _MASK
+        code = _topic_hashes[topic] = java_hash_code(topic.decode(errors="replace") + "#")
     return code
 
 
@@ -349,7 +355,7 @@ def _partial_hash(key: bytes) -> tuple[int, int]:
     length = len(key)
     if length >= len(_FACTORS) or not key.isascii():
         text = key.decode(errors="replace")
-        return java_hash_code(text), pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1)
+        return java_hash_code(text), _signed(pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1))
     if length <= _CHANGING_LENGTH:
         return _continue_hash(0, key), _FACTORS[length]
     return _continue_hash(_hash_of_beginning(key[:-_CHANGING_LENGTH]), key[-_CHANGING_LENGTH:]), _FACTORS[length]

@@ -126,7 +126,7 @@ class IndexFile:
             not self._waiting_entries and not self._dirty_pages and self._slots_written is None and self._header_written is None
         )
 
-    def put(self, hashes: Sequence[int], records: Sequence[DispatchRequest], start: int) -> int:
+    def put(self, hashes: list[int], records: list[DispatchRequest], start: int) -> int:
         """Adds entries for the key hashes from index `start`, in memory, until the file is full.
 
         Returns the number of added entries (IndexFile.putKey). `records` contains the record of each hash. The method makes one

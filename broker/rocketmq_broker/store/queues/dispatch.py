@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-import msgspec
-
 from rocketmq_broker.message import properties as message_properties
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.tags import tags_code
@@ -16,20 +14,38 @@ _MAX_REMEMBERED_LENGTH: Final = 255
 """The maximum length of tags whose code is cached, in characters. Clients choose the length of their tags."""
 
 
-class DispatchRequest(msgspec.Struct, frozen=True, gc=False):
+class DispatchRequest:
     """A record's data for its consume queue and for the index."""
 
-    topic: bytes
-    queue_id: int
-    queue_offset: int
-    commit_log_offset: int
-    size: int
-    tags_code: int
-    store_timestamp: int
-    properties: bytes
-    is_queued: bool
-    """Whether a consume queue contains the record. It is False for prepared and rollback records."""
-    is_indexed: bool
+    __slots__ = (
+        "commit_log_offset", "is_indexed", "is_queued", "properties", "queue_id", "queue_offset", "size", "store_timestamp",
+        "tags_code", "topic",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        topic: bytes,
+        queue_id: int,
+        queue_offset: int,
+        commit_log_offset: int,
+        size: int,
+        tags_code: int,
+        store_timestamp: int,
+        properties: bytes,
+        is_queued: bool,
+        is_indexed: bool,
+    ) -> None:
+        """`is_queued` is whether a consume queue contains the record. It is False for prepared and rollback records."""
+        self.topic = topic
+        self.queue_id = queue_id
+        self.queue_offset = queue_offset
+        self.commit_log_offset = commit_log_offset
+        self.size = size
+        self.tags_code = tags_code
+        self.store_timestamp = store_timestamp
+        self.properties = properties
+        self.is_queued = is_queued
+        self.is_indexed = is_indexed
 
 
 def is_queued(sys_flag: int) -> bool:
@@ -61,7 +77,7 @@ def unit_tags_code(topic: bytes, properties: bytes, store_timestamp: int, delay_
         level = _delay_level(properties)
         if level > 0:
             return store_timestamp + delay_levels_ms[min(level, len(delay_levels_ms)) - 1]
-    if _TAGS not in properties:
+    if not message_properties.contains(properties, _TAGS):
         return 0
     tags = message_properties.find(properties, message_properties.TAGS)
     return _remembered_tags_code(tags) if tags is None or len(tags) <= _MAX_REMEMBERED_LENGTH else tags_code(tags)

@@ -11,6 +11,7 @@ from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS
 from rocketmq_broker.store.log.segments import Segments
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
+from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,
@@ -837,7 +838,12 @@ def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
     first = next(iter(broker.messages))
     for number in range(1, 100_000):
         offset = template.commit_log_offset + number
-        broker.messages.table.add(replace(first, commit_log_offset=offset, stored_at=offset, stored_queue_offset=number))
+        broker.messages.table.add(
+            PendingTransaction(
+                offset, first.queue_offset, offset, number, first.producer_group, first.topic, first.queue_id, first.tags_code,
+                first.begun_ms, first.due_ms,
+            )
+        )  # fmt: skip
     reads, writes = broker.files.reads, broker.files.writes
 
     for _ in range(50):

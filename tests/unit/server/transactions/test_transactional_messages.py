@@ -128,9 +128,9 @@ def test_wrong_offsets_decide_nothing(broker: TransactionBroker, producer: Produ
     )
     broker.flush()
 
-    assert "state table offset" in refused(broker, producer, half._replace(queue_offset=9), COMMIT).remark
+    assert "state table offset" in refused(broker, producer, Appended(half.commit_log_offset, 9, 0), COMMIT).remark
     assert "commit log offset" in refused(broker, producer, plain, COMMIT).remark
-    assert "no half message" in refused(broker, producer, half._replace(commit_log_offset=7), COMMIT).remark
+    assert "no half message" in refused(broker, producer, Appended(7, half.queue_offset, 0), COMMIT).remark
     assert broker.delivered() == []
 
 
