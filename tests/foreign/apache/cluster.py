@@ -68,6 +68,10 @@ class Member:
         """The address of the broker."""
         return f"127.0.0.1:{self.environment['BROKER_PORT']}"
 
+    def pid(self) -> int:
+        """Returns the id of the broker's process."""
+        return int((self.home / "broker.pid").read_text())
+
     def kill(self) -> None:
         """Kills the broker with SIGKILL."""
         subprocess.run([PEER, "kill", self.home], check=True, timeout=STOP_SECONDS)
@@ -80,7 +84,7 @@ class Member:
     @contextmanager
     def halted(self) -> Iterator[None]:
         """Stops the broker with SIGSTOP during the block: it keeps its connections, and does nothing."""
-        pid = int((self.home / "broker.pid").read_text())
+        pid = self.pid()
         os.kill(pid, signal.SIGSTOP)
         try:
             yield
