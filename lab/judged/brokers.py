@@ -19,6 +19,9 @@ class JudgedBroker(StrEnum):
     APACHE = "apache"
 
 
+_START_TIMEOUT_S = 300
+
+
 @dataclass(frozen=True, slots=True)
 class Victim:
     """A process that can be killed, stopped and started again."""
@@ -26,12 +29,11 @@ class Victim:
     pid: Callable[[], int]
     kill: Callable[[], None]
     start: Callable[[], None]
-    """Starts the process, and waits until it is ready."""
 
     @classmethod
-    def of(cls, process: Process) -> "Victim":
-        """Returns the victim for a process of ours."""
-        return cls(lambda: process.pid, process.kill, process.start)
+    def of(cls, service: Process) -> "Victim":
+        """Returns the victim for a service. Its start does not wait until it is ready, because the broker may be down."""
+        return cls(lambda: service.pid, service.kill, service.spawn)
 
 
 @contextmanager
@@ -40,7 +42,8 @@ def started_system(processes: Processes, home: Path, broker: JudgedBroker) -> It
     if broker is JudgedBroker.OURS:
         system = System(processes, home)
         system.start()
-        yield system, Victim.of(system.broker)
+        broker_process = system.broker
+        yield system, Victim(lambda: broker_process.pid, broker_process.kill, lambda: broker_process.start(_START_TIMEOUT_S))
         return
     namesrv_port, broker_port = free_ports(2)
     settings = {
