@@ -46,9 +46,11 @@ class ShopState:
 
 
 def watch_credits(state: ShopState, observations: Observations) -> None:
-    """Reads the ledger until the run is settled, and observes each change."""
+    """Reads the ledger until the run is settled, and once more then, and observes each change."""
     before = timed(state.number_of_credits)
-    while not observations.is_settled.wait(_POLL_S):
+    is_last = False
+    while not is_last:
+        is_last = observations.is_settled.wait(_POLL_S)
         after = timed(state.number_of_credits)
         for order_id in before.value.keys() | after.value.keys():
             numbers = before.value.get(order_id, 0), after.value.get(order_id, 0)
