@@ -7,8 +7,6 @@ survives shows a missing test, a line that can be deleted, or a change without a
 stopped after 56 mutants.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import random

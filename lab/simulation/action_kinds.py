@@ -1,7 +1,5 @@
 """The kinds of customers' actions in a simulation."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -1,7 +1,5 @@
 """The explored test of the shop: simulates it with customers and faults, and asserts its guarantees."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Each change that docs/tour.md proposes makes the test that it names fail."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

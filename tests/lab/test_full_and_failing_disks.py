@@ -3,8 +3,6 @@
 Other programs fill the disk, the disk stays full after a kill, or it turns read-only.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path

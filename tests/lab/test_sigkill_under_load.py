@@ -1,7 +1,5 @@
 """Kills the broker under load with SIGKILL, 50 times. No acknowledged message is lost, and each transaction has one outcome."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import threading

@@ -1,7 +1,5 @@
 """The tester's command line: `python -m tutorials.build_your_own test --stage 1 -- COMMAND ...`."""
 
-from __future__ import annotations
-
 import shlex
 import signal
 import sys

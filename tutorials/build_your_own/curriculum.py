@@ -1,7 +1,5 @@
 """The twelve stages of the course in order, with the settings of the broker in each stage."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 `python -m tutorials.build_your_own.examples` updates the texts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 `python -m tutorials.build_your_own.wrong_broker NAME -c FILE` runs the broker NAME: the solution with one function replaced.
 """
 
-from __future__ import annotations
-
 import sys
 import zlib
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Converts customers' requests and the responses to the types that the judges read."""
 
-from __future__ import annotations
-
 from lab.simulation.customers.customers import AnsweredRequest
 from lab.simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceRequest
 from lab.simulation.judges.conversations import Conversation, kind_of

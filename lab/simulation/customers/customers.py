@@ -1,7 +1,5 @@
 """Customers that carry out the plan's actions, and repeat a request while its outcome is unknown."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Models customers' requests to the order service and its responses, without encoding them as HTTP."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from order_service.domain.order import Item

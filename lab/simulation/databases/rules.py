@@ -1,7 +1,5 @@
 """Rules of a simulated database, which refuse the rows of one order like a constraint or a trigger."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The rows that the shop's services write, as the history names them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Creates the migrated databases once per interpreter. Each simulation gets copies of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Applies the rules of the reconciliation to the stored data at the end of a simulation."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final

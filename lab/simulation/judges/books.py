@@ -1,7 +1,5 @@
 """Reads the stored data of a simulation once for all judges: the rows of its databases and the commit logs of its brokers."""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3

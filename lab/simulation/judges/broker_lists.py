@@ -1,7 +1,5 @@
 """The brokers' lists for operators at the end of a simulation: pending transactions, discarded messages and dead letters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Checks invariants of the services' databases after each database commit."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import Counter

@@ -1,7 +1,5 @@
 """Compares all requests and responses of a simulation, in chronological order, with the shadow model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final

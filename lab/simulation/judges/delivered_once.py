@@ -1,7 +1,5 @@
 """Checks that each message of a transaction is in its queue exactly once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Final
 

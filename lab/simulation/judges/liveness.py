@@ -1,7 +1,5 @@
 """Checks that all orders, messages and transactions are settled at the end of a simulation, long after its faults."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The state can be uncertain, because responses may be lost. Unanswered requests a
 Responses remove possible states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Checks that each refused order is closed in the ledger, and that only orders hit by a fault are refused or parked."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from lab.simulation.judges.books import WorldBooks

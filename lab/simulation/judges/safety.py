@@ -1,7 +1,5 @@
 """Checks safety guarantees at each frame and each database commit of a simulation."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable
 

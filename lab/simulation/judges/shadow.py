@@ -1,7 +1,5 @@
 """The shadow model: a small model of the order service that predicts the possible responses to a customer's request."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -3,8 +3,6 @@
 Each order must be shipped, or be short of stock according to the inventory service's rules.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final

@@ -4,8 +4,6 @@ A simulation whose seed ends with 7 has one chain, and no other faults. It also 
 messages for a pull, services wait longer for a response, and customers use the same idempotency keys as other customers.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 `rocketmq_broker.testing.simulation.faults` and `.databases.kinds` describe the kinds that all worlds have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Checks that the target of each fault in a plan exists with the plan's settings."""
 
-from __future__ import annotations
-
 from lab.simulation.action_kinds import ActionKind
 from lab.simulation.plans.fault_table import FAULTS, parts_of
 from lab.simulation.shapes import WorldShape

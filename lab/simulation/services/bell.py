@@ -1,7 +1,5 @@
 """A bell that calls a function when it is rung, and also once a second, in simulated time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Runs a client's coroutines on the simulation's event loop. Threads of the process wait for them in simulated time."""
 
-from __future__ import annotations
-
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Runs the credit service's code without HTTP in a simulated process, with the model of Celery."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from credit_service.adapters.ledger import CONSUMER, Ledger

@@ -1,7 +1,5 @@
 """Runs the inventory service's code without HTTP in a simulated process."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from inventory_service.adapters.stock_room import CONSUMER, SqlStockRoom

@@ -1,7 +1,5 @@
 """The fault of a consumer's listener: each call fails, before the listener has seen the messages."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 

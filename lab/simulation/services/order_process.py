@@ -3,8 +3,6 @@
 The model omits Flask and waitress, the limits on requests, and the wait for the database at the start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 

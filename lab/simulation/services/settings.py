@@ -1,7 +1,5 @@
 """The settings of the services in a simulation. All other settings have the defaults of production."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

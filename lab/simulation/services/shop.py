@@ -1,7 +1,5 @@
 """Runs the shop in a simulation: its databases, Redis, and its services as programs that restart after a kill."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial

@@ -1,7 +1,5 @@
 """The faults of databases, Redis and Celery in a simulated shop."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Mapping

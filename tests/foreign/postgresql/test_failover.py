@@ -4,8 +4,6 @@ A synchronous standby has all that was acknowledged. An asynchronous one that la
 reports it, and what repairs it. docs/scale.md has the results and the settings. `pytest -s` prints the numbers.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """An exploration finds well-known bugs in users' programs, and reports nothing for programs without bugs."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections import Counter

@@ -1,7 +1,5 @@
 """Fuzzes broker, name server and client by structure: `python -m tests.lab.fuzz --minutes 60`, or `make fuzz`."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time

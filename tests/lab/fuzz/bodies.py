@@ -1,7 +1,6 @@
 """Bodies of requests and responses, as JSON values that are valid before they are changed."""
 
 # ruff: noqa: E501
-from __future__ import annotations
 
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fuzzes the calls of RocketMQ 5's clients. Requests are generated from their descriptors and go straight to the handlers."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Tests the client with fuzzed responses from brokers and name servers, and with fuzzed requests from a broker."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import tempfile

@@ -1,7 +1,6 @@
 """Generates frames by structure: valid frames for every request code and both serializers, damaged in one or several layers."""
 
 # ruff: noqa: E501
-from __future__ import annotations
 
 import json
 import random

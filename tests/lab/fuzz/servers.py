@@ -1,7 +1,5 @@
 """Tests broker and name server with fuzzed frames, in process and over sockets, while an honest client uses them."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import shutil

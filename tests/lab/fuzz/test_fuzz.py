@@ -1,7 +1,5 @@
 """Runs the fuzzer for a small number of inputs in every test run; `make fuzz` runs it for an hour."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Coroutine
 from typing import Any

@@ -1,7 +1,5 @@
 """A transport without a socket, for frames that go straight into a connection."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

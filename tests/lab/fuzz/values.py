@@ -1,7 +1,6 @@
 """Values for fields and bodies: plausible values, and edge cases that developers forget."""
 
 # ruff: noqa: E501
-from __future__ import annotations
 
 import json
 import random

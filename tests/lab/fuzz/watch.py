@@ -1,7 +1,6 @@
 """Detects what must not happen during fuzzing: tracebacks in the log, a blocked event loop, growing memory."""
 
 # ruff: noqa: E501
-from __future__ import annotations
 
 import asyncio
 import gc

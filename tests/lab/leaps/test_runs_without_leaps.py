@@ -1,7 +1,5 @@
 """Tests that a test in which `advance` skips hours and days has the same results as a run that plays each second."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Bugs planted in the broker's server: transactions and pulls."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from lab.simulation.judges.violation import Promise

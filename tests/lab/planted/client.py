@@ -1,7 +1,5 @@
 """Bugs planted in the broker's client: producers and consumers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

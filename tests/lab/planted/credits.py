@@ -1,7 +1,5 @@
 """Bugs planted in the credit service, and in the inbox and the outbox that its messages pass through."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Searches seeds for a simulation that finds a planted bug."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from rocketmq_broker.testing.exploring.search.worlds import FoundBroken

@@ -1,7 +1,5 @@
 """Bugs planted in the order service."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final

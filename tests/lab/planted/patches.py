@@ -3,8 +3,6 @@
 A target is named `MODULE:NAME` or `MODULE:CLASS.NAME`. A function of a module is replaced in every module that imported it.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import sys

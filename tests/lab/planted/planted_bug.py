@@ -1,7 +1,5 @@
 """Describes a planted bug: the replacements that plant it, what it needs, what it breaks, and what finds it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

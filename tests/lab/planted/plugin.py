@@ -4,8 +4,6 @@
 `tests/lab/planted` search these seeds, 1 to SEEDS, for each bug that the seed in its description no longer finds.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.lab.planted.all_planted import PLANTED

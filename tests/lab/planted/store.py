@@ -1,7 +1,5 @@
 """Bugs planted in the broker's store: its syncs, and its recovery."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, Final
 

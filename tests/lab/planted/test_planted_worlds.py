@@ -4,8 +4,6 @@ After a change of the plans, `pytest -p tests.lab.planted.plugin tests/lab/plant
 longer right. A failed test then shows the seed and the promise that belong into the bug's description.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from lab.simulation import world

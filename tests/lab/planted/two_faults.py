@@ -1,7 +1,5 @@
 """Planted bugs that have an effect only if two faults occur together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 Three services and their broker write them in one simulation with virtual time, with orders of each kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field

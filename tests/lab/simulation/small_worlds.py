@@ -1,7 +1,5 @@
 """Simulated worlds that finish immediately, for tests of the search. The plan determines their behavior."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

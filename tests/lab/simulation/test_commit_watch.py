@@ -1,7 +1,5 @@
 """Tests that the commit watch reports a violated promise. Each handwritten row violates exactly one promise."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing

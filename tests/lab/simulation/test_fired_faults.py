@@ -1,7 +1,5 @@
 """A planned fault counts as fired once, and only after it has taken effect in a program."""
 
-from __future__ import annotations
-
 import pytest
 
 from lab.simulation.action_kinds import ActionKind

@@ -3,8 +3,6 @@
 Correct databases and logs cause no violation, and each defect causes its own violation.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Tests safety over all frames and database commits of a correct world, and of a world whose services misbehave."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tests `make simulate`: it plays many seeds in several processes, stops and continues, and shrinks a failing seed."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Chains of faults: the times and targets of their steps, the orders beside them, and the keys of customers."""
 
-from __future__ import annotations
-
 from functools import cache
 from random import Random
 

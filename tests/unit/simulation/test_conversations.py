@@ -1,7 +1,5 @@
 """Conversations may arrive in any order, and are judged in time order."""
 
-from __future__ import annotations
-
 import pytest
 
 from lab.simulation.judges.conversations import Conversation, judge_conversations, kind_of

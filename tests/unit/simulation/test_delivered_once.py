@@ -1,7 +1,5 @@
 """The judge of transactional messages detects messages that are in their queues twice."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import pytest

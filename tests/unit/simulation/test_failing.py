@@ -1,7 +1,5 @@
 """Orders that can never be credited, and listeners that fail."""
 
-from __future__ import annotations
-
 import math
 from typing import cast
 

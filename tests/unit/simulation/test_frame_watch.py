@@ -1,7 +1,5 @@
 """Tests that the frame watch reports violated promises. Each case of handwritten frames violates exactly one."""
 
-from __future__ import annotations
-
 import pytest
 
 from lab.simulation.judges.frames.frame_watch import WireWatch

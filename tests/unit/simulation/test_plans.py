@@ -1,7 +1,5 @@
 """The plans of many seeds contain all kinds of faults, each with a target and parameters that fit its world."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Each planted bug replaces the named code, keeps signatures, and leaves no trace."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The shadow model accepts every response that an honest order service can give, and refuses all others."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Results are kept seed by seed. After an interruption at any moment, the next run plays only the missing seeds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stage 1: the broker listens on its port and responds to requests."""
 
-from __future__ import annotations
-
 from tutorials.build_your_own.tester.frames import CODES, Frame, encode_request
 from tutorials.build_your_own.tester.requests import PRODUCERS, expect_code, heart_beat, heart_beat_body
 from tutorials.build_your_own.tester.trial import Trial, check

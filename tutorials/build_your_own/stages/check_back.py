@@ -1,7 +1,5 @@
 """Stage 9: the broker sends a check-back for a missing decision."""
 
-from __future__ import annotations
-
 import time
 
 from tutorials.build_your_own.tester.connection import Connection

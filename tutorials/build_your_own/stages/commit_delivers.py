@@ -1,7 +1,5 @@
 """Stage 7: a COMMIT makes a half message visible to consumers exactly once."""
 
-from __future__ import annotations
-
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.failed import Failed
 from tutorials.build_your_own.tester.layout import Record, shown

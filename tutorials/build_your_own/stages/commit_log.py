@@ -1,7 +1,5 @@
 """Stage 4: the commit log is one file with all records, in RocketMQ's format."""
 
-from __future__ import annotations
-
 import time
 import zlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Stage 5: each queue has a consume queue, which is a file with the positions of the queue's messages."""
 
-from __future__ import annotations
-
 from tutorials.build_your_own.tester.failed import Compared, Failed
 from tutorials.build_your_own.tester.layout import UNIT, Record, cut, shown
 from tutorials.build_your_own.tester.requests import pull, pull_until, send

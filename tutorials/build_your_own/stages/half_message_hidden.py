@@ -1,7 +1,5 @@
 """Stage 6: the broker stores a half message, and no consumer receives it."""
 
-from __future__ import annotations
-
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.failed import Failed
 from tutorials.build_your_own.tester.layout import shown

@@ -1,7 +1,5 @@
 """Stage 10: the broker discards an undecided message after transactionCheckMax check-backs."""
 
-from __future__ import annotations
-
 from tutorials.build_your_own.stages.check_back import check_times, next_check
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.frames import CODES

@@ -1,7 +1,5 @@
 """Stage 12: each transaction has one outcome, despite decisions that are repeated, late or from other groups."""
 
-from __future__ import annotations
-
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.frames import Frame
 from tutorials.build_your_own.tester.layout import shown

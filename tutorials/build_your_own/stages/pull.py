@@ -1,7 +1,5 @@
 """Stage 3: consumers pull messages."""
 
-from __future__ import annotations
-
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.layout import shown
 from tutorials.build_your_own.tester.requests import expect_code, pull, pull_until, send

@@ -1,7 +1,5 @@
 """Stage 11: the broker recovers from kill -9 and from the damage that a crash causes."""
 
-from __future__ import annotations
-
 from tutorials.build_your_own.stages.check_back import next_check
 from tutorials.build_your_own.tester.connection import Connection
 from tutorials.build_your_own.tester.failed import Failed

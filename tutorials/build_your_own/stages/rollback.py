@@ -1,7 +1,5 @@
 """Stage 8: a ROLLBACK discards the half message."""
 
-from __future__ import annotations
-
 from tutorials.build_your_own.stages.commit_delivers import check_op_message
 from tutorials.build_your_own.tester.layout import shown
 from tutorials.build_your_own.tester.requests import ROLLBACK, end_transaction, expect_code, fence, send_half

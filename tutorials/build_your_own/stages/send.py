@@ -1,7 +1,5 @@
 """Stage 2: the broker stores and numbers messages."""
 
-from __future__ import annotations
-
 from tutorials.build_your_own.tester.requests import send
 from tutorials.build_your_own.tester.trial import Trial, check
 

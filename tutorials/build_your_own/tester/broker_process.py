@@ -1,7 +1,5 @@
 """Starts, stops, kills and restarts the broker under test as a child process."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess

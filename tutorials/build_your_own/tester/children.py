@@ -1,7 +1,5 @@
 """Runs child processes of the tester. All of them end with the tester, even if the tester is killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

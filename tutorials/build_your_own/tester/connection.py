@@ -1,7 +1,5 @@
 """A TCP connection to the broker under test. It records all sent and received frames in the timeline."""
 
-from __future__ import annotations
-
 import itertools
 import socket
 import time

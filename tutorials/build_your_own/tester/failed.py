@@ -1,7 +1,5 @@
 """The result of a failed check, with expected and actual values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Encodes and decodes frames byte by byte, so that an error message can show the wrong bytes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

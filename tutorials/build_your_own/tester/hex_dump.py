@@ -1,7 +1,5 @@
 """Formats bytes as lines of text: frames and records by field, and other bytes in rows of sixteen."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Splits records and consume queue units into fields, which can be read, compared and displayed separately."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

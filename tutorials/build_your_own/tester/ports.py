@@ -1,7 +1,5 @@
 """Reserves ports for the brokers under test, which are killed and restarted."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

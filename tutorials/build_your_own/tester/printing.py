@@ -1,7 +1,5 @@
 """Prints verdicts. A failed verdict shows the expected result, the actual result, and where to read more."""
 
-from __future__ import annotations
-
 import re
 import sys
 import textwrap

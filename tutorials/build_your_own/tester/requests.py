@@ -1,7 +1,5 @@
 """The requests that the stages send, in the form in which producers and consumers send them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import time

@@ -1,7 +1,5 @@
 """Runs several stages at the same time. Each stage has its own broker, port and store."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reads the store files of the broker under test, and damages them as a crash would."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Records the events of a stage with their times."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from enum import Enum

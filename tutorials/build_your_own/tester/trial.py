@@ -1,7 +1,5 @@
 """Provides a stage with the broker, connections to it, its files, and functions to check claims."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

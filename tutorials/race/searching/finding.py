@@ -3,8 +3,6 @@
 For each anomaly, finds the first seed that causes it, and the smallest set of faults that still causes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass

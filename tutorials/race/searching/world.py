@@ -1,7 +1,5 @@
 """Runs one approach as an explored test, whose programs are the order process, the credit process and Redis."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from contextlib import suppress

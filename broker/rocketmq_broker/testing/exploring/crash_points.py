@@ -1,7 +1,5 @@
 """Kills programs at points in their code, and makes calls fail, as the plan requires."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

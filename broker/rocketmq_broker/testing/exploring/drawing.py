@@ -1,7 +1,5 @@
 """Generates the plan of a simulated run from a seed: the times of the requests, and the faults."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The decorator that runs a test in many worlds (simulated runs), one for each seed, until the test fails in one of them."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 import time

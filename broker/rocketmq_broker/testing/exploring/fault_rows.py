@@ -1,7 +1,5 @@
 """Defines the faults injected into explored worlds (simulated runs): the targets, duration and parameters of each kind."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

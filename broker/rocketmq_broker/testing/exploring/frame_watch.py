@@ -1,7 +1,5 @@
 """Observes the frames between programs and broker, to check decisions and to record messages in the history."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final

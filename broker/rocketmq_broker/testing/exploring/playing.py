@@ -1,7 +1,5 @@
 """Runs one explored world, which is a simulated run of programs, requests and faults, until the world is idle."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ While a world runs, the listed functions use the simulated clock and randomness 
 Everything else remains real, such as `datetime.now()`, the threads and locks of `threading`, and sockets.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time

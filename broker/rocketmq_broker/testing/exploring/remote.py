@@ -1,7 +1,5 @@
 """Functions that one program serves and others call, like an HTTP service or a task queue with faults."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import inspect

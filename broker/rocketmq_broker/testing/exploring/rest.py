@@ -1,7 +1,5 @@
 """Finds the unfinished work of a simulated run after its faults: undecided transactions and unconsumed messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rocketmq_broker.message import topics

@@ -1,7 +1,5 @@
 """Runs one world (a simulated run): its programs begin, requests and faults occur, the faults end, and the world settles."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping

@@ -3,8 +3,6 @@
 A plan draws its faults from such a table. A world adds rows for its own kinds of faults.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Injects the faults of a simulated world: faults of processes, machines, links, clocks and disks."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping

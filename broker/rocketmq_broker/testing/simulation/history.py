@@ -1,7 +1,5 @@
 """Records the history of a simulated world: readable events, and a digest of everything that happens."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass

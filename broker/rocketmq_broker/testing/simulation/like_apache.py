@@ -1,7 +1,5 @@
 """Makes a broker of a simulated world behave like Apache's, even after restarts (see `RocketMQ.as_apache`)."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Counts faults that have an effect only when a program meets them, such as a database that hangs."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Real name servers and brokers as programs of a simulated world, each in its own process."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

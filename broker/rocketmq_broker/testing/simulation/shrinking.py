@@ -5,8 +5,6 @@ large parts, then in smaller ones, until no single event can be removed. All pas
 the plan further.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

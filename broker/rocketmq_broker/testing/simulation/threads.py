@@ -4,8 +4,6 @@ Each thread is a greenlet on the one real thread. Threads switch only where they
 same order.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable

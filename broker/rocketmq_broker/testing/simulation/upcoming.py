@@ -1,7 +1,5 @@
 """Counts the occurrences of an event, such as a database commit or a call, until planned faults are due."""
 
-from __future__ import annotations
-
 from typing import Generic, TypeVar
 
 T = TypeVar("T")

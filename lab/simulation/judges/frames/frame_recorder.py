@@ -1,7 +1,5 @@
 """Records the frames between clients and brokers as readable events."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, Protocol
 

@@ -1,7 +1,5 @@
 """Checks invariants on the frames that clients and brokers exchange."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Explored tests in a module, so that other processes can import them."""
 
-from __future__ import annotations
-
 import os
 
 from rocketmq_broker.testing.exploring import ExploredWorld, explore

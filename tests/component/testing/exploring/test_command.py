@@ -1,7 +1,5 @@
 """Explored tests run from the command line, in other processes."""
 
-from __future__ import annotations
-
 import io
 import tempfile
 from collections.abc import Iterator

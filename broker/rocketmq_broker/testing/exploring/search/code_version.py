@@ -1,7 +1,5 @@
 """Computes the version of a test and its code. Results are valid for one version only."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence

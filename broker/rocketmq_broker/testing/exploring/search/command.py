@@ -1,7 +1,5 @@
 """Implements the actions of the command line. Each returns the exit code of the command."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

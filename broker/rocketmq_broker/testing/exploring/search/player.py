@@ -1,7 +1,5 @@
 """The main loop of a search process, which runs the requested worlds one after another."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time

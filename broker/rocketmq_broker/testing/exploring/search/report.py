@@ -1,7 +1,5 @@
 """Reports the result of a search as text, and a failed world as text, HTML page and picture."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ It omits the isolation levels and row locks of other databases: as in SQLite, a 
 number of connections.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import itertools

@@ -1,7 +1,5 @@
 """The effects of planned database faults in a world."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 

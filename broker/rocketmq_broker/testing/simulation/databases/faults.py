@@ -1,7 +1,5 @@
 """The faults of a simulated database."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable

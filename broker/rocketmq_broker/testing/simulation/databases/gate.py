@@ -1,7 +1,5 @@
 """Intercepts the statements that a process sends to a database. Records each statement, and injects faults and delays."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import itertools

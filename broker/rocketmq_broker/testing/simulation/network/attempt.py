@@ -1,7 +1,5 @@
 """Simulates a connection attempt, the first half of TCP's handshake between the kernels of both machines."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import errno

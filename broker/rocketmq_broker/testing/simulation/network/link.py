@@ -1,7 +1,5 @@
 """Simulates the link from one process to another, with its latency and faults. The opposite direction is another link."""
 
-from __future__ import annotations
-
 import random
 
 from rocketmq_broker.testing.simulation.network.notes import Fired, Observer

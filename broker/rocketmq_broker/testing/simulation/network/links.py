@@ -1,7 +1,5 @@
 """Holds all links of a simulated network. A link is created when it is first used."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Models the machines of a simulated network, with their addresses, their power state, and the ports of their processes."""
 
-from __future__ import annotations
-
 import errno
 import socket
 from typing import Final

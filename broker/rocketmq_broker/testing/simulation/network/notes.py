@@ -1,7 +1,5 @@
 """The kinds of events that the network records, and the callbacks of observers and faults."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import StrEnum
 

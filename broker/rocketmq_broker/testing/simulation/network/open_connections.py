@@ -1,7 +1,5 @@
 """Establishes the connections of a simulated network, and ends them when a process ends."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The interfaces that the simulated network requires."""
 
-from __future__ import annotations
-
 import contextvars
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Simulates TCP's retransmission to a peer that does not respond."""
 
-from __future__ import annotations
-
 import contextvars
 import errno
 from collections.abc import Callable

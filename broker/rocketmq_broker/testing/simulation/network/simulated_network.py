@@ -8,8 +8,6 @@ Acknowledgements are not modelled: a link blocked in one direction stops data in
 backlog, TLS and half-closed connections are not modelled either.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import ssl

@@ -1,7 +1,5 @@
 """Models the ports of simulated processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from rocketmq_broker.testing.memory_network import MemoryListener, NewProtocol

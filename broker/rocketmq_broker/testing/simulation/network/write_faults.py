@@ -4,8 +4,6 @@ Frames are those of RocketMQ: a length of 4 bytes, followed by that many bytes. 
 needs them. Each write must begin with a frame, as the writes of `rocketmq_broker.remoting` do.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Renders two simulated runs in two columns, with and without the last fault. Events in both are folded into a count."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final

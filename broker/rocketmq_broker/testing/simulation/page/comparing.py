@@ -1,7 +1,5 @@
 """Compares two worlds (simulated runs), to find the events that occur in both and those that occur in only one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher

@@ -1,7 +1,5 @@
 """Finds the keys related to a violated promise: those of its order, of its transaction, and of the transaction's messages."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final

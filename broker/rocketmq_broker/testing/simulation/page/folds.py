@@ -1,7 +1,5 @@
 """Renders the folded parts of a page: waits with their length, and other events as a count that opens to a list."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final

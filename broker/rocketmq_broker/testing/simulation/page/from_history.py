@@ -1,7 +1,5 @@
 """Converts the events of a history for a page. A link becomes an arrow, and all kinds of faults become `fault`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Final
 

@@ -6,8 +6,6 @@ line   1     2     3     4     5     6
                    ↑ its line: 3     ↑ 5
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Defines the labels and CSS classes of the kinds of events on a page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final

@@ -1,7 +1,5 @@
 """Renders a simulated run as lanes: one for each process, with time running downwards and an arrow for each message."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from rocketmq_broker.testing.simulation.page.folds import Folds

@@ -1,7 +1,5 @@
 """Formats strings, times and numbers for the HTML page of a simulated run."""
 
-from __future__ import annotations
-
 from html import escape
 from typing import Final
 

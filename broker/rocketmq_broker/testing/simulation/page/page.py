@@ -1,7 +1,5 @@
 """Renders the page of a world (a simulated run): one self-contained HTML file."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

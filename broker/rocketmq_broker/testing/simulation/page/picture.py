@@ -3,8 +3,6 @@
 Coordinates are pixels. The height depends on the number of events. Text widths are estimated for a common sans-serif font.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass

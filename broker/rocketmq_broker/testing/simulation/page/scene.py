@@ -1,7 +1,5 @@
 """Selects the events that a page shows: those related to the violated promise, with the waits and skipped events in between."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

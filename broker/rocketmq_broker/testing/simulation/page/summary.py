@@ -1,7 +1,5 @@
 """Summarizes a simulated run in two sentences: the promise that was violated first, and the faults before the violation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

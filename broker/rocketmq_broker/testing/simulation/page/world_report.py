@@ -1,7 +1,5 @@
 """Defines the data of a page: a world, which is one simulated run, and its events."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
