@@ -3,8 +3,6 @@
 Processes can be killed and restarted. They are stopped when this program ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -40,7 +38,7 @@ class Process:
         *,
         environment: Mapping[str, str],
         log_path: Path | None,
-        is_ready: Callable[[Process], bool],
+        is_ready: Callable[["Process"], bool],
         announce: Callable[[str], None],
         is_asked: bool = False,
     ) -> None:

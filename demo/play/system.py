@@ -1,7 +1,5 @@
 """The broker and the services of a session, which run on one event loop."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections import deque
@@ -60,7 +58,7 @@ class PlayedSystem:
         self._engines: list[Engine] = []
         self._context.run(self._start)
 
-    def do(self, action: Callable[[PlayedSystem], Coroutine[Any, Any, None] | None]) -> None:
+    def do(self, action: Callable[["PlayedSystem"], Coroutine[Any, Any, None] | None]) -> None:
         """Calls the action, and runs the event loop until no more work is due at the current simulated time.
 
         If the action returns a coroutine, the event loop runs it first.
@@ -139,7 +137,7 @@ class PlayedSystem:
             for topic in CONSUMED:
                 await producer.create_topic(topic)
 
-    def _do(self, action: Callable[[PlayedSystem], Coroutine[Any, Any, None] | None]) -> None:
+    def _do(self, action: Callable[["PlayedSystem"], Coroutine[Any, Any, None] | None]) -> None:
         with without_threads(), self.rocketmq.inside():
             work = action(self)
             if work is not None:

@@ -1,7 +1,5 @@
 """The settings for metrics and traces of `make up`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +18,7 @@ class Observing:
     has_traces: bool = False
 
     @classmethod
-    def wanted(cls, *, metrics: bool, traces: bool) -> Observing:
+    def wanted(cls, *, metrics: bool, traces: bool) -> "Observing":
         """Returns the settings for the command line's options. Chooses a free port for the broker's metrics."""
         return cls(free_ports(1)[0] if metrics else None, traces)
 

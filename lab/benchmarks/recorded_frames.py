@@ -1,7 +1,5 @@
 """The recorded frames of a transaction of Apache's Java client. Ids and offsets in the frames can be replaced."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +26,7 @@ class RecordedTransaction:
     serialize_type: SerializeType
 
     @classmethod
-    def load(cls, serialize_type: SerializeType, topic: str) -> RecordedTransaction:
+    def load(cls, serialize_type: SerializeType, topic: str) -> "RecordedTransaction":
         """Loads the first recorded transaction that uses this serializer. `topic` replaces the recorded topic."""
         half = _first_request(RequestCode.SEND_MESSAGE_V2, serialize_type).decode_header(SendMessageRequestHeaderV2)
         end = _first_request(RequestCode.END_TRANSACTION, serialize_type).decode_header(EndTransactionRequestHeader)

@@ -1,7 +1,5 @@
 """The settings of a simulation, which a plan stores as its shape, and the names of the simulation's parts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -63,7 +61,7 @@ class WorldShape:
     """The version of Apache RocketMQ that the brokers imitate, 4 or 5. 0 for rocketmq-broker."""
 
     @classmethod
-    def of(cls, shape: Mapping[str, Setting]) -> WorldShape:
+    def of(cls, shape: Mapping[str, Setting]) -> "WorldShape":
         """Reads the settings from a plan's shape. Raises UnreadablePlan for unknown names or values."""
         if unknown := shape.keys() - asdict(cls()).keys():
             raise UnreadablePlan(f"shape: unknown setting {', '.join(sorted(unknown))}")

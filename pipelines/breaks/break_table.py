@@ -5,8 +5,6 @@ number, even if its class changes. A run that no longer finds a break closes it.
 while it is unchanged. If its class, its cause or the money at stake changes, it is reopened with the same number.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -58,7 +56,7 @@ class FoundBreak:
     at_stake_cents: int
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> FoundBreak:
+    def of(cls, row: Mapping[str, Any]) -> "FoundBreak":
         """Converts a row of a reconciliation's outcome."""
         return cls(_subject(row), row["finding"], row["cause"], row["currency"], int(row["at_stake_cents"] or 0))
 

@@ -1,7 +1,5 @@
 """A session with the brokers of a command."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -25,7 +23,7 @@ class Target:
     namesrv_addr: str | None = None
     broker_addr: str | None = None
 
-    def overridden(self, namesrv_addr: str | None, broker_addr: str | None) -> Target:
+    def overridden(self, namesrv_addr: str | None, broker_addr: str | None) -> "Target":
         """Returns a target with these addresses, or this target if both are None."""
         if namesrv_addr is None and broker_addr is None:
             return self

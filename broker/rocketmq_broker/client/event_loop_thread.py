@@ -1,7 +1,5 @@
 """Runs an event loop in a thread, for programs that have no event loop, such as Flask applications and scripts."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import logging
@@ -36,7 +34,7 @@ class WaitingThread:
         self._lock = threading.Lock()
         self._is_waiting = True
 
-    def offer(self, call: Callable[[], Any], on_return: OnReturn) -> bool:
+    def offer(self, call: Callable[[], Any], on_return: "OnReturn") -> bool:
         """Queues a call for the thread. After the call, the thread calls `on_return(result, error)`.
 
         Returns False if the thread no longer waits. The error is CallNotMade if the thread stopped waiting before it made

@@ -1,7 +1,5 @@
 """Messages as applications send and receive them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -55,7 +53,7 @@ class Message:
         user_properties: Mapping[str, str] | None = None,
         flag: int = 0,
         **unknown: Never,
-    ) -> Message:
+    ) -> "Message":
         """Returns a message whose properties contain the tag, keys and delay level, as in RocketMQ.
 
         A str body is encoded in UTF-8. A key must not contain spaces. Delay level 0 means no delay; levels 1 to 18 are 1 s to

@@ -1,7 +1,5 @@
 """Maps in bodies whose keys are message queues. On the wire each key is a JSON object without quotes (see `fastjson`)."""
 
-from __future__ import annotations
-
 from collections import UserDict
 from collections.abc import Mapping
 from typing import Any, TypeVar, get_args
@@ -22,7 +20,7 @@ class MessageQueueData(msgspec.Struct, rename="camel", frozen=True):
     topic: str
 
     @classmethod
-    def of(cls, queue: MessageQueue) -> MessageQueueData:
+    def of(cls, queue: MessageQueue) -> "MessageQueueData":
         """Converts a MessageQueue to its wire form."""
         return cls(broker_name=queue.broker_name, queue_id=queue.queue_id, topic=queue.topic)
 

@@ -1,7 +1,5 @@
 """A file in memory that simulates durability. It stores the written pages, and the content that a sync has made durable."""
 
-from __future__ import annotations
-
 import enum
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,7 +136,7 @@ class MemoryFile:
             found.append(below)
         return min(found, default=None)
 
-    def copy(self) -> MemoryFile:
+    def copy(self) -> "MemoryFile":
         """Returns a copy of the file. The copy is not open."""
         file = MemoryFile(self.base, self.path)
         file.pages = {number: page[:] for number, page in self.pages.items()}

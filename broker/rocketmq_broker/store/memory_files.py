@@ -4,8 +4,6 @@ An empty file system simulates a disk that records syncs and can lose power. A f
 to open a store and see what recovery would do at the broker's next start.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable
@@ -43,7 +41,7 @@ class MemoryFiles:
         self._locked: dict[int, MemoryFile | Path] = {}
         self._next = 1
 
-    def killed(self) -> MemoryFiles:
+    def killed(self) -> "MemoryFiles":
         """Returns a copy in the state after the process is killed: with all written data, synced or not, and without locks."""
         files = [*self._files.values(), *self._durable.values(), *(entry for each in self._changes for entry in each.values())]
         copies = {file: file.copy() for file in dict.fromkeys(files) if isinstance(file, MemoryFile)}
@@ -57,7 +55,7 @@ class MemoryFiles:
         left._hidden, left._folders = set(self._hidden), {path: set(names) for path, names in self._folders.items()}
         return left
 
-    def powered_off(self, chance: Chance | None = None) -> MemoryFiles:
+    def powered_off(self, chance: Chance | None = None) -> "MemoryFiles":
         """Returns a copy in the state after a power failure (see `lose_power`)."""
         left = self.killed()
         left.lose_power(chance)

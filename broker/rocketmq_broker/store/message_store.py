@@ -4,8 +4,6 @@ A message is stored in four steps. `append` adds its record to a batch in memory
 flush syncs the batch to the disk. `publish` makes the message visible to readers.
 """
 
-from __future__ import annotations
-
 import errno
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -75,7 +73,7 @@ class MessageStore(StoreReader):
         self.recovery: RecoveryReport
 
     @classmethod
-    def open(cls, config: StoreConfig, files: FileSystem | None = None) -> MessageStore:
+    def open(cls, config: StoreConfig, files: FileSystem | None = None) -> "MessageStore":
         """Opens or creates the store under `config.root`, and recovers it after a crash. Sets `recovery` to a report.
 
         Raises OSError, StoreLocked if another broker has the store open, or DamagedStore if recovery could lose messages.

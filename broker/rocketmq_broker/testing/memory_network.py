@@ -3,8 +3,6 @@
 Data arrives at the other end in the next turn of the loop. No time passes, and the order is deterministic.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import errno
@@ -106,7 +104,7 @@ class MemoryNetwork:
                 reserved.close()
         self._reserved.clear()
 
-    def _connected(self, client: P, listener: MemoryListener, port: int) -> P:
+    def _connected(self, client: P, listener: "MemoryListener", port: int) -> P:
         self._next_client_port += 1
         client_end, server_end = _pair((_LOCAL_HOST, self._next_client_port), (_LOCAL_HOST, port), listener.context)
         server = listener.context.run(listener.new_protocol)
@@ -191,7 +189,7 @@ class ServedConnection(asyncio.Protocol):
 
 def _pair(
     client: tuple[str, int], server: tuple[str, int], server_context: contextvars.Context
-) -> tuple[MemoryTransport, MemoryTransport]:
+) -> tuple["MemoryTransport", "MemoryTransport"]:
     loop = asyncio.get_running_loop()
     client_end = MemoryTransport(loop, contextvars.copy_context(), {"sockname": client, "peername": server})
     server_end = MemoryTransport(loop, server_context, {"sockname": server, "peername": client})
@@ -202,7 +200,7 @@ def _pair(
 class MemoryTransport(asyncio.Transport):
     """One end of a connection. Written data waits at the other end until it is read."""
 
-    peer: MemoryTransport
+    peer: "MemoryTransport"
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: contextvars.Context, extra: dict[str, Any]) -> None:
         super().__init__(extra)

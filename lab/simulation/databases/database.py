@@ -1,7 +1,5 @@
 """The databases of the shop in a simulation. The engines are those of production, with faults added."""
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import Callable
@@ -63,7 +61,7 @@ class ShopDatabase(SimulatedDatabase):
         """Returns True if the table `rocketmq_inbox` contains waiting messages of the consumer. Faults do not affect it."""
         return self.reader().execute(_WAITING, (consumer,)).fetchone() is not None
 
-    def replica(self, *, is_promoted: bool = False) -> ShopDatabase:
+    def replica(self, *, is_promoted: bool = False) -> "ShopDatabase":
         """Returns a copy with the current rows, like a replica that gets no more changes. It is read-only unless promoted."""
         file, path = self._file, self.path.with_suffix(".copy")
         with sqlite3.connect(path) as to:

@@ -1,7 +1,5 @@
 """Draws the plan of a seed at random: the simulation's settings, its customers' actions and its faults."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -104,7 +102,7 @@ class _Mix:
     forgotten: float
 
     @classmethod
-    def drawn(cls, chance: Chance) -> _Mix:
+    def drawn(cls, chance: Chance) -> "_Mix":
         return cls(
             with_key=chance.choice((0.5, 0.8, 1.0)),
             with_several_items=chance.choice((0.0, 0.4, 0.8)),

@@ -7,8 +7,6 @@ a separate process (prefork). It ends with its worker, or when a task exceeds th
 The model omits Redis' protocol and memory, the code of kombu and Celery, and the connections by which /healthz finds workers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import math
@@ -312,7 +310,7 @@ class WorkerProcess:
             self._careful_until_s = self._redis.loop.time() + CAREFUL_S
             self._redis.note(f"{self._process.name} tries each message alone")
 
-    def _forked(self) -> _Child:
+    def _forked(self) -> "_Child":
         process = self._new_child()
         self._process.on_death(process.kill)
         death: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,7 +1,5 @@
 """Builds the columns of the commit log table for a batch of records. Only requested columns are built."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -46,7 +44,7 @@ class RecordColumns:
     """The damaged stretches of the batch, keyed by their position in the batch."""
 
     @classmethod
-    def of(cls, batch: Sequence[LogRecord | Damage]) -> RecordColumns:
+    def of(cls, batch: Sequence[LogRecord | Damage]) -> "RecordColumns":
         """Returns the columns of these records and damaged stretches. `batch` must not be empty."""
         damaged = {place: found for place, found in enumerate(batch) if isinstance(found, Damage)}
         rows = batch if not damaged else [_row(found) for found in batch]

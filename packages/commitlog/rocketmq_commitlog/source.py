@@ -7,8 +7,6 @@ unique_key, keys, real_topic, half_commit_log_offset, decided_queue_offsets (the
 separated by commas), check_times, size, body. Every executor must have access to the store directory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +39,7 @@ class CommitLogSource(DataSource):
         """Returns the format name for `spark.read.format`."""
         return "rocketmq_commitlog"
 
-    def reader(self, schema: StructType) -> CommitLogReader:
+    def reader(self, schema: StructType) -> "CommitLogReader":
         """Returns a reader for the columns in the schema."""
         range_bytes, from_offset = (
             int(self.options.get(name, default)) for name, default in (("rangeBytes", RANGE_BYTES), ("fromOffset", 0))

@@ -1,7 +1,5 @@
 """The messages that handlers receive and publishers send."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -93,7 +91,7 @@ class RocketMQResponse(Response):
         super().__init__(body, headers=dict(headers or {}), correlation_id=correlation_id)
         self.tags, self.keys, self.delay_time_level = tags, tuple(keys), delay_time_level
 
-    def as_publish_command(self) -> RocketMQCommand:
+    def as_publish_command(self) -> "RocketMQCommand":
         """Returns the command that the publisher sends. The publisher sets the topic."""
         return RocketMQCommand(
             self.body,
@@ -128,7 +126,7 @@ class RocketMQCommand(PublishCommand):
         self.arg: object = None
 
     @classmethod
-    def of(cls, command: PublishCommand) -> RocketMQCommand:
+    def of(cls, command: PublishCommand) -> "RocketMQCommand":
         """Converts a command to a RocketMQCommand with the same body and headers. Returns a RocketMQCommand unchanged."""
         if isinstance(command, RocketMQCommand):
             return command

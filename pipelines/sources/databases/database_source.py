@@ -10,8 +10,6 @@ Executors unpickle these classes by name, so the package must be importable ther
 drivers, or sent with --py-files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -51,7 +49,7 @@ class TableSource(DataSource):
         """Returns the format name for `spark.read.format`."""
         return "adbc"
 
-    def reader(self, schema: StructType) -> TableReader:
+    def reader(self, schema: StructType) -> "TableReader":
         """Returns a reader for the columns of the schema."""
         return TableReader(
             DatabaseAddress.from_options(self.options),

@@ -7,8 +7,6 @@ to which no queue points. Missing queue offsets are returned as a gap. Each exec
 broker requires an account, set ROCKETMQ_* on each executor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -41,7 +39,7 @@ class PulledLogSource(DataSource):
         """Returns the format name for `spark.read.format`."""
         return "rocketmq_pull"
 
-    def reader(self, schema: StructType) -> PulledLogReader:
+    def reader(self, schema: StructType) -> "PulledLogReader":
         """Returns a reader for the columns of the schema."""
         topics = tuple(filter(None, self.options.get("topics", "").split(",")))
         return PulledLogReader(self.options["brokerAddr"], topics, schema, int(self.options.get("rangeMessages", RANGE_MESSAGES)))

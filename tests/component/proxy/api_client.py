@@ -1,7 +1,5 @@
 """A client of RocketMQ 5's gRPC API, which can also send damaged bytes."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -38,10 +36,10 @@ class ApiClient:
         )
         return [response.FromString(data) async for data in call]
 
-    def telemetry(self) -> Telemetry:
+    def telemetry(self) -> "Telemetry":
         return Telemetry(self.channel.stream_stream(SERVICE + "Telemetry")(metadata=self.metadata))
 
-    async def producer(self, *topics: str) -> Telemetry:
+    async def producer(self, *topics: str) -> "Telemetry":
         """Returns the telemetry stream of a producer after the broker has registered the producer."""
         telemetry = self.telemetry()
         publishing = api.Publishing(topics=[api.Resource(name=topic) for topic in topics])

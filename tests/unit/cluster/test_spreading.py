@@ -3,8 +3,6 @@
 Topic names that only a program outside the cluster has registered with the name server have no effect.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from rocketmq_broker.__main__ import print_cluster_line
@@ -30,7 +28,7 @@ class Cluster:
         monkeypatch.setattr(spreading, "_create", self._make)
         self.brokers = ["name server"]
 
-    async def __aenter__(self) -> Cluster:
+    async def __aenter__(self) -> "Cluster":
         return self
 
     async def __aexit__(self, *_: object) -> None: ...

@@ -3,8 +3,6 @@
 Producers are objects that record the check-backs and responses that they receive.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -252,7 +250,9 @@ class TransactionBroker:
             connection.send(frame)
         self._waiting.clear()
 
-    def restarted(self, files: MemoryFiles | None = None, *, now_ms: int | None = None, queue_nums: int = 8) -> TransactionBroker:
+    def restarted(
+        self, files: MemoryFiles | None = None, *, now_ms: int | None = None, queue_nums: int = 8
+    ) -> "TransactionBroker":
         """Restarts the broker, by default after a kill. Returns the new run."""
         return TransactionBroker(
             files=files if files is not None else self.files.killed(),

@@ -1,7 +1,5 @@
 """A disk in memory that records every operation and can return the state after a crash at any of them."""
 
-from __future__ import annotations
-
 import errno
 import random
 from collections.abc import Iterable
@@ -91,7 +89,7 @@ class CrashDisk(Disk):
     def used_ratio(self, path: Path) -> float:
         return self.used
 
-    def image(self, operations: Iterable[Operation], crash: Crash, seed: int = 0) -> CrashDisk:
+    def image(self, operations: Iterable[Operation], crash: Crash, seed: int = 0) -> "CrashDisk":
         """Returns the disk that a restart finds after a crash following these operations."""
         disk, made = MemoryFiles(), []
         for operation in operations:

@@ -1,7 +1,5 @@
 """Follows a topic for the command `tail`."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from typing import Final
@@ -42,7 +40,7 @@ async def newest_messages(session: Session, topic: str, last: int) -> list[Line]
     return await _first_lines([_Follower(broker, topic) for broker in session.brokers], topic, last)
 
 
-async def _first_lines(followers: list[_Follower], topic: str, last: int) -> list[Line]:
+async def _first_lines(followers: list["_Follower"], topic: str, last: int) -> list[Line]:
     lines = [line for follower in followers for line in await follower.begin(last)]
     if not any(follower.has_topic for follower in followers):
         raise Refused(f"topic not found: {topic}; run rocketmq-admin topics to list the topics")

@@ -1,7 +1,5 @@
 """Sends a message: queue selection, retries and timeout (RocketMQ's DefaultMQProducerImpl.sendDefaultImpl)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -216,7 +214,7 @@ class MessageSender:
         await self._requests.send_message_oneway(self._group, wire, target, born_ms=self._now_ms())
 
     async def _send(
-        self, deadline: _Deadline, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None
+        self, deadline: "_Deadline", topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None
     ) -> SendResult:
         try:
             result = await self._send_by(deadline, topic, ready, queue)
@@ -238,7 +236,7 @@ class MessageSender:
             self.latest.stored(_now_s())
 
     async def _send_by(
-        self, deadline: _Deadline, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None
+        self, deadline: "_Deadline", topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None
     ) -> SendResult:
         queues = [queue] if queue else await self._queues(topic, deadline)
         attempts = 1 if queue else 1 + self._settings.retry_times
@@ -270,7 +268,7 @@ class MessageSender:
             raise failure
         raise SendFailed(f"message to topic {topic} could not be sent (tried {', '.join(failed)}): {failure}") from failure
 
-    async def _queues(self, topic: str, deadline: _Deadline) -> list[MessageQueue]:
+    async def _queues(self, topic: str, deadline: "_Deadline") -> list[MessageQueue]:
         try:
             async with asyncio.timeout(deadline.remaining_ms() / 1000):
                 return await self._routes.queues_to_publish(topic)

@@ -1,7 +1,5 @@
 """Subscriptions to a topic: `*`, tags joined by `||`, or an SQL92 expression (RocketMQ's FilterAPI and MessageSelector)."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterable
@@ -40,7 +38,7 @@ class MessageSelector:
         return cls(expression, EXPRESSION_SQL92)
 
     @classmethod
-    def of(cls, selector: MessageSelector | str | None) -> MessageSelector:
+    def of(cls, selector: "MessageSelector | str | None") -> "MessageSelector":
         """Converts a str or None to a tag selector. Returns a MessageSelector unchanged."""
         return selector if isinstance(selector, MessageSelector) else cls(selector or SUBSCRIBE_ALL)
 
@@ -57,7 +55,7 @@ class Subscription:
     expression_type: str = EXPRESSION_TAG
 
     @classmethod
-    def parse(cls, topic: str, selector: MessageSelector | str | None, version: int) -> Subscription:
+    def parse(cls, topic: str, selector: MessageSelector | str | None, version: int) -> "Subscription":
         """Parses an expression. Raises IllegalConfiguration if it contains no tag, or is an empty SQL92 expression.
 
         Brokers check SQL92 expressions for other mistakes.

@@ -1,7 +1,5 @@
 """Concurrent consumption: many messages at a time, in any order (RocketMQ's ConsumeMessageConcurrentlyService)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
@@ -87,7 +85,7 @@ class ConcurrentConsumption:
         await self._tasks.stop()
 
     def _answered(
-        self, call: ListenerCall, waiting: WaitingMessages, status: ConsumeStatus | None, error: BaseException | None
+        self, call: ListenerCall, waiting: "WaitingMessages", status: ConsumeStatus | None, error: BaseException | None
     ) -> None:
         if call.is_abandoned(error) or call.process_queue.is_dropped:
             return

@@ -8,8 +8,6 @@ Each topic is "name readQueueNums writeQueueNums perm topicFilterType". Brokers 
 because routes do not contain them.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Generator
@@ -46,7 +44,7 @@ class RegisterBrokerBody(Body):
         return zlib.compress(b"".join(parts), 9)
 
     @classmethod
-    def read_compressed(cls, data: bytes, *, max_topics: int = MAX_TOPICS) -> Generator[None, None, RegisterBrokerBody]:
+    def read_compressed(cls, data: bytes, *, max_topics: int = MAX_TOPICS) -> Generator[None, None, "RegisterBrokerBody"]:
         """Decodes a compressed body in steps, because it may contain many topics. Raises BodyError."""
         reader = _SizedParts(_inflate(data))
         version = DataVersion.decode(reader.next_part())

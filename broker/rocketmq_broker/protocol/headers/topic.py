@@ -1,7 +1,5 @@
 """Headers of requests about topics, single messages and the broker itself. Operators send these requests."""
 
-from __future__ import annotations
-
 import msgspec
 
 from rocketmq_broker.message import permissions, topics
@@ -24,7 +22,7 @@ class CreateTopicRequestHeader(CommandHeader):
     """Changes of attributes, such as `+NAME=VALUE,-NAME` (RocketMQ 5)."""
 
     @classmethod
-    def of(cls, topic: str, queues: int) -> CreateTopicRequestHeader:
+    def of(cls, topic: str, queues: int) -> "CreateTopicRequestHeader":
         """Returns the header for an ordinary topic with `queues` readable and writeable queues."""
         return cls(
             topic=topic,

@@ -1,7 +1,5 @@
 """One gRPC call over HTTP/2, with request messages, response messages and a final status."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable
@@ -45,7 +43,7 @@ class CallEnded(Exception):
 class Method:
     """The handler of a method, with its limits."""
 
-    serve: Callable[[Call], Awaitable[None]]
+    serve: Callable[["Call"], Awaitable[None]]
     """A function that handles one call. Raises CallEnded."""
     max_message_bytes: int
     is_telemetry: bool = False
@@ -62,7 +60,7 @@ class CallConnection(Protocol):
     def held_changed(self, by_bytes: int) -> None:
         """Adds to the number of bytes that calls hold in memory. A negative number releases bytes."""
 
-    async def send(self, call: Call, data: bytes) -> None:
+    async def send(self, call: "Call", data: bytes) -> None:
         """Sends data as soon as the client's flow-control window allows it. Raises CallEnded if that takes too long."""
 
 

@@ -4,8 +4,6 @@ h2 uses neither sockets nor a clock. This module adds flow control that depends 
 of useless frames (CVE-2023-44487, CVE-2019-9512 to 9518), and time limits for incomplete requests and unread responses.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque
@@ -70,10 +68,10 @@ class ConnectionOwner(Protocol):
     def run(self, call: Call) -> asyncio.Task[None]:
         """Starts the task that handles the call."""
 
-    def admit(self, connection: Http2Connection) -> bool:
+    def admit(self, connection: "Http2Connection") -> bool:
         """Adds the connection. Returns False if the maximum number of connections is reached."""
 
-    def ended(self, connection: Http2Connection) -> None:
+    def ended(self, connection: "Http2Connection") -> None:
         """Removes a closed connection."""
 
     def complain(self, peer: str, cause: str, reason: str) -> None:

@@ -1,7 +1,5 @@
 """A connection inside the process. The other end reads written bytes in a later turn of the event loop."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
@@ -24,7 +22,7 @@ class PipeEnd(asyncio.Transport):
         self._is_paused = self._is_closing = self._is_lost = False
         self._has_other_ended = self._is_writing_paused = self._is_delivery_due = False
 
-    def joined_to(self, other: PipeEnd) -> None:
+    def joined_to(self, other: "PipeEnd") -> None:
         """Connects this end to the other end."""
         self._other = other
 

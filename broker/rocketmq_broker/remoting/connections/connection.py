@@ -3,8 +3,6 @@
 It passes received requests to a handler, and received responses to the callers that wait for them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from typing import Protocol, cast
@@ -31,13 +29,13 @@ logger = logging.getLogger(__name__)
 class RequestHandler(Protocol):
     """Handles the requests of a connection. Its methods are called on the event loop and must not block."""
 
-    def on_connected(self, connection: Connection) -> None:
+    def on_connected(self, connection: "Connection") -> None:
         """Called when the connection is ready for use."""
 
-    def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
+    def on_requests(self, connection: "Connection", requests: list[RemotingCommand]) -> None:
         """Handles all requests of one read, in order, including one-way requests. Postponed requests are passed again."""
 
-    def on_disconnected(self, connection: Connection) -> None:
+    def on_disconnected(self, connection: "Connection") -> None:
         """Called when the connection has ended. Later sends are ignored."""
 
 
@@ -52,7 +50,7 @@ class Connection(SendingHalf):
         self,
         handler: RequestHandler,
         *,
-        open_connections: set[Connection] | None = None,
+        open_connections: "set[Connection] | None" = None,
         limits: ConnectionLimits | None = None,
         complaints: Complaints | None = None,
         serialize_type: SerializeType = SerializeType.JSON,

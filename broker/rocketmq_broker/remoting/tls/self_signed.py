@@ -1,7 +1,5 @@
 """Uses the program openssl to create self-signed certificates for tests (Netty's SelfSignedCertificate)."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from pathlib import Path
@@ -27,7 +25,7 @@ class SelfSigned:
         self.cert_path = Path(self._directory.name) / "certificate.pem"
         self.key_path = Path(self._directory.name) / "key.pem"
 
-    def __enter__(self) -> SelfSigned:
+    def __enter__(self) -> "SelfSigned":
         """Creates the certificate and the key. Raises TlsUnusable."""
         files = ("-keyout", str(self.key_path), "-out", str(self.cert_path))
         try:

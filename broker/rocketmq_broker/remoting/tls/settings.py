@@ -1,7 +1,5 @@
 """RocketMQ's TLS settings of servers and clients (TlsSystemConfig)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -74,7 +72,7 @@ class ServerTls:
         return [path for path in (self.cert_path, self.key_path, self.trust_cert_path) if path is not None]
 
     @classmethod
-    def from_properties(cls, properties: Mapping[str, str]) -> ServerTls:
+    def from_properties(cls, properties: Mapping[str, str]) -> "ServerTls":
         """Reads the settings from properties with RocketMQ's names, and ignores other properties. Raises TlsUnusable.
 
         A configured certificate is always used. RocketMQ uses it only with tls.test.mode.enable=false.
@@ -110,7 +108,7 @@ class ClientTls:
             raise TlsUnusable("cert_path and key_path (tls.client.certPath, tls.client.keyPath) must be set together")
 
     @classmethod
-    def from_properties(cls, properties: Mapping[str, str]) -> ClientTls | None:
+    def from_properties(cls, properties: Mapping[str, str]) -> "ClientTls | None":
         """Reads the settings from properties with RocketMQ's names. Returns None unless tls.enable=true. Raises TlsUnusable.
 
         Unlike RocketMQ's clients, verifies the server unless tls.client.authServer=false or the test mode is enabled.

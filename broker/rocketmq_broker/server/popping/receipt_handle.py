@@ -6,8 +6,6 @@
 pop. Times are in milliseconds; popTime is since the epoch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -48,7 +46,7 @@ class ReceiptHandle:
         )
 
     @classmethod
-    def parse(cls, text: str, offset: int | None = None) -> ReceiptHandle:
+    def parse(cls, text: str, offset: int | None = None) -> "ReceiptHandle":
         """Parses a handle. `offset` is used if the handle does not contain the queue offset. Raises IllegalHandle."""
         parts = text.split(" ") if len(text) <= MAX_LENGTH else []
         try:
@@ -71,7 +69,7 @@ class ReceiptHandle:
         """Returns the topic whose queue contains the message: the topic itself, or the group's pop retry topic."""
         return (topics.pop_retry_topic(group, topic) if self.is_retry else topic).encode()
 
-    def renewed(self, pop_time_ms: int, invisible_ms: int) -> ReceiptHandle:
+    def renewed(self, pop_time_ms: int, invisible_ms: int) -> "ReceiptHandle":
         """Returns the new handle after a change of the invisible time."""
         return replace(self, pop_time_ms=pop_time_ms, invisible_ms=invisible_ms)
 

@@ -6,8 +6,6 @@ if it has written them itself.
 This code runs for each message. It uses `props.contains` instead of `in`, which is slower for bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 
@@ -95,7 +93,7 @@ class StoredProperties:
             return encoded + self._property
         return encoded + b"\x02" + self._property
 
-    def of_batch(self, encoded: bytes) -> BatchProperties:
+    def of_batch(self, encoded: bytes) -> "BatchProperties":
         """Returns the properties that the batch as a whole adds to each of its messages."""
         return BatchProperties(props.decode(self.of_waiting(encoded)))
 

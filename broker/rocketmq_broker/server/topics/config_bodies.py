@@ -1,7 +1,5 @@
 """Converts the store's tables of topics and groups to request and response bodies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -26,7 +24,7 @@ class TopicsSnapshot(NamedTuple):
     data_version: TableVersion
 
     @classmethod
-    def of(cls, configs: TopicConfigs) -> TopicsSnapshot:
+    def of(cls, configs: TopicConfigs) -> "TopicsSnapshot":
         """Copies the topics."""
         return cls(tuple(configs), configs.data_version)
 

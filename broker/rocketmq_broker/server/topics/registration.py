@@ -1,7 +1,5 @@
 """The broker's registration with its name servers (RocketMQ's BrokerOuterAPI and BrokerController.registerBrokerAll)."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
@@ -176,7 +174,7 @@ class Registration:
         if answer.body:
             self._topics.set_order_topics(set(KVTable.decode(answer.body).table))
 
-    async def _encoded(self) -> EncodedRegistration:
+    async def _encoded(self) -> "EncodedRegistration":
         snapshot = TopicsSnapshot.of(self._topics.configs)
         if len(snapshot.configs) <= MAX_PLAIN_TOPICS:
             encoded = encode_registration(snapshot, self._broker_permission)

@@ -1,7 +1,5 @@
 """A small table stored in a JSON file (RocketMQ's ConfigManager)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +22,7 @@ class TableVersion:
     others: tuple[tuple[str, Any], ...] = ()
     """Members that newer versions of RocketMQ write, such as `("stateVersion", 0)`. They are kept unchanged."""
 
-    def next(self, now_ms: int) -> TableVersion:
+    def next(self, now_ms: int) -> "TableVersion":
         """Returns the version after one more change."""
         return TableVersion(now_ms, self.counter + 1, self.others)
 
@@ -33,7 +31,7 @@ class TableVersion:
         return dict(sorted([("counter", self.counter), ("timestamp", self.timestamp), *self.others]))
 
     @classmethod
-    def from_json(cls, value: Any) -> TableVersion:
+    def from_json(cls, value: Any) -> "TableVersion":
         """Parses the result of `as_json`. Missing members default to 0."""
         given = value if isinstance(value, dict) else {}
         others = tuple((name, member) for name, member in given.items() if name not in {"counter", "timestamp"})

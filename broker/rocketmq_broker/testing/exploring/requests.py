@@ -1,7 +1,5 @@
 """The requests of a world's customers. Each request arrives once, at its planned time, at a program that waits for a request."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 
@@ -37,7 +35,7 @@ class CustomerRequests:
         unserved = [f"request {number} waits for a program that takes it" for number in self._unserved]
         return unserved + [f"{who.name} works on request {number}" for who, number in self._busy.items() if who.is_alive]
 
-    def __iter__(self) -> CustomerRequests:
+    def __iter__(self) -> "CustomerRequests":
         """Returns this iterator for `for` in a plain function."""
         return self
 
@@ -46,7 +44,7 @@ class CustomerRequests:
         process = process_of_caller()
         return process.threads.wait_for(self._next(process))
 
-    def __aiter__(self) -> CustomerRequests:
+    def __aiter__(self) -> "CustomerRequests":
         """Returns this iterator for `async for` in a coroutine function."""
         return self
 

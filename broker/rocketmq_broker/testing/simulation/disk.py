@@ -4,8 +4,6 @@ Written data is visible immediately to other processes and after a restart. Only
 lose any unsynced sectors and names. A sync covers only data written before it began.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os
@@ -73,14 +71,14 @@ class SimulatedDisk:
         self._failed_write_met: Fired = nothing
         self._failed_sync_met: Fired = nothing
 
-    def opened(self) -> ProcessFiles:
+    def opened(self) -> "ProcessFiles":
         """Returns the file system for a new process. `kill` and `lose_power` close its files and make it unusable."""
         files = ProcessFiles(self, self._memory)
         files.is_full = self._is_full
         self._alive.append(files)
         return files
 
-    def new_flushing(self, files: ProcessFiles) -> NewFlushing:
+    def new_flushing(self, files: "ProcessFiles") -> NewFlushing:
         """Returns a factory of flushers for this process. Each flush ends after a random delay."""
 
         def flushing(on_answer: Callable[[int], None], on_unavailable: object, make_room: object) -> Flushing:
@@ -98,7 +96,7 @@ class SimulatedDisk:
 
     # faults
 
-    def kill(self, files: ProcessFiles | None = None) -> None:
+    def kill(self, files: "ProcessFiles | None" = None) -> None:
         """Closes the files and releases the locks of one process, or of all processes. Written data is kept."""
         for each in [each for each in self._alive if files in (None, each)]:
             each.end()
@@ -185,7 +183,7 @@ class SimulatedDisk:
     # operations of processes
 
     def do(
-        self, files: ProcessFiles, what: str, parts: tuple[str | int | bytes, ...], operation: Callable[..., None], *given: Any
+        self, files: "ProcessFiles", what: str, parts: tuple[str | int | bytes, ...], operation: Callable[..., None], *given: Any
     ) -> None:
         """Executes one operation. If a kill is due, kills the process before, during or after it. Raises OSError, Killed."""
         self._history.mix(self.name, what, *parts)

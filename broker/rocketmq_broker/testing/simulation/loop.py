@@ -1,7 +1,5 @@
 """The event loop of a simulated world. The loop has no sockets, and advances time only when no callback is ready."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import heapq
@@ -64,14 +62,14 @@ class _LoopTimer(asyncio.TimerHandle):
     """A callback that runs at a given time."""
 
     __slots__ = ()
-    _loop: SimulatedLoop
+    _loop: "SimulatedLoop"
 
     def __init__(
         self,
         when_s: float,
         callback: Callable[..., Any],
         args: tuple[Any, ...],
-        loop: SimulatedLoop,
+        loop: "SimulatedLoop",
         context: contextvars.Context,
     ) -> None:
         self._context = context

@@ -15,8 +15,6 @@ A plan is written as JSON, with one event per line:
     }
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -122,7 +120,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.events and self.events[-1].at_s > self.ends_s:
             raise ValueError(f"events must begin before the end at {self.ends_s:g} s, not at {self.events[-1].at_s:g} s")
 
-    def with_events(self, events: Iterable[PlannedEvent]) -> Plan:
+    def with_events(self, events: Iterable[PlannedEvent]) -> "Plan":
         """Returns a copy of the plan with these events, ordered by time. Events with equal times keep their order."""
         return msgspec.structs.replace(self, events=tuple(sorted(events, key=lambda event: event.at_s)))
 

@@ -1,7 +1,5 @@
 """A process of the simulated operating system, with its threads and clocks, from its start to its end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 from collections.abc import Callable, Coroutine
@@ -129,7 +127,7 @@ class SimulatedProcess:
         seed: int,
         number: int,
         clock: WallClock,
-        network: Callable[[SimulatedProcess], Network],
+        network: Callable[["SimulatedProcess"], Network],
     ) -> None:
         """Creates a process. `number` is unique for each start. `network` returns the network for this process."""
         self.name = name

@@ -1,7 +1,5 @@
 """Simulates a world of machines and the programs that run on them."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import gc
@@ -33,7 +31,7 @@ Begin = Callable[[SimulatedProcess], Coroutine[Any, Any, Any]]
 class SimulatedMachine:
     """A machine with a clock, a disk and an address, which it keeps when its processes end."""
 
-    def __init__(self, world: SimulatedWorld, name: str, address: str) -> None:
+    def __init__(self, world: "SimulatedWorld", name: str, address: str) -> None:
         """Creates a machine. Tests call `SimulatedWorld.machine` instead."""
         self.name = name
         self.address = address
@@ -44,7 +42,7 @@ class SimulatedMachine:
 class Program:
     """A program that is restarted whenever its process ends, like a supervised process."""
 
-    def __init__(self, world: SimulatedWorld, name: str, machine: SimulatedMachine, begin: Begin) -> None:
+    def __init__(self, world: "SimulatedWorld", name: str, machine: SimulatedMachine, begin: Begin) -> None:
         """Creates a program that is not started. Tests call `SimulatedWorld.program` instead."""
         self.name = name
         self.machine = machine

@@ -1,7 +1,5 @@
 """Tests the deletion of expired files: the log entries, and the result when a file cannot be deleted."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os
@@ -67,7 +65,7 @@ class Broker:
         self.asked.append(begun_after_ms)
         return self.needed_from
 
-    def at(self, now_ms: int, used: float = 0.8) -> Broker:
+    def at(self, now_ms: int, used: float = 0.8) -> "Broker":
         self.now_ms, self.disk.used = now_ms, used
         return self
 

@@ -1,7 +1,5 @@
 """Reads a page as a browser does: its elements with their classes, ids and texts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -14,7 +12,7 @@ class PageTag:
 
     name: str
     attributes: dict[str, str]
-    content: list[PageTag | str] = field(default_factory=list)
+    content: list["PageTag | str"] = field(default_factory=list)
 
     @property
     def classes(self) -> list[str]:

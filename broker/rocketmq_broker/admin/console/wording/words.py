@@ -1,7 +1,5 @@
 """The catalogue of a language, which translates strings in templates and sentences produced by code."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -28,7 +26,7 @@ class Words:
         self._patterns = [(_pattern(english), translation) for english, translation in sentences.items() if "{0}" in english]
 
     @classmethod
-    def of(cls, language: str, folders: Iterable[Path]) -> Words:
+    def of(cls, language: str, folders: Iterable[Path]) -> "Words":
         """Returns a catalogue that combines the files LANGUAGE.json of all folders. Earlier folders take precedence."""
         templates: dict[str, str] = {}
         sentences: dict[str, str] = {}

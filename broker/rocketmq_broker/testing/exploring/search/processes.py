@@ -1,7 +1,5 @@
 """Manages the processes that run worlds in parallel."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -90,7 +88,7 @@ class PlayingProcesses:
         self._environment = environment or {}
         self._all: list[_PlayingProcess] = []
 
-    def __enter__(self) -> PlayingProcesses:
+    def __enter__(self) -> "PlayingProcesses":
         """Returns the pool. Each process starts when it gets its first world."""
         return self
 

@@ -1,7 +1,5 @@
 """Saves the results of seeds in a file, so that the next run can continue from there."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -25,7 +23,7 @@ class PlayedSeed(msgspec.Struct, frozen=True, omit_defaults=True):
     """The first violated guarantee; None if all held."""
 
     @classmethod
-    def of(cls, end: WorldEnd) -> PlayedSeed:
+    def of(cls, end: WorldEnd) -> "PlayedSeed":
         """Returns the result of the seed's world."""
         failure = printable(str(end.broken[0])) if end.broken else None
         return cls(end.seed, end.digest, round(end.simulated_s, 3), round(end.cpu_s, 3), dict(end.fired), failure)

@@ -1,7 +1,5 @@
 """The interface of worlds (simulated runs) for the search: how a plan is drawn and run, and the result of a run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,7 +67,7 @@ class WorldEnd:
         """The seed of the world's plan."""
         return self.plan.seed
 
-    def fails_like(self, other: WorldEnd) -> bool:
+    def fails_like(self, other: "WorldEnd") -> bool:
         """Returns True if the first failure of the other world is among the failures of this world."""
         return any(broken.mark == other.broken[0].mark for broken in self.broken)
 

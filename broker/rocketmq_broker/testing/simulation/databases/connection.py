@@ -1,7 +1,5 @@
 """SQLite connections whose statements pass through a gate, which adds faults and delays."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, Self, TypeVar
@@ -18,10 +16,10 @@ class StatementGate(Protocol):
     def is_open(self) -> bool:
         """True if the connection's process is running."""
 
-    def execute(self, connection: SimulatedConnection, sql: str, parameters: Parameters, work: Callable[[], T]) -> T:
+    def execute(self, connection: "SimulatedConnection", sql: str, parameters: Parameters, work: Callable[[], T]) -> T:
         """Runs a statement by calling `work`, and returns the result."""
 
-    def commit(self, connection: SimulatedConnection, work: Callable[[], None]) -> None:
+    def commit(self, connection: "SimulatedConnection", work: Callable[[], None]) -> None:
         """Runs a database commit by calling `work`."""
 
 
@@ -35,7 +33,7 @@ class SimulatedConnection(sqlite3.Connection):
     busy_timeout_s = 0.0
     """The maximum time in simulated seconds that a statement waits for locks of other connections."""
 
-    def cursor(self, factory: Any = None) -> SimulatedCursor:  # type: ignore[override]
+    def cursor(self, factory: Any = None) -> "SimulatedCursor":  # type: ignore[override]
         """Returns a cursor whose statements pass through the gate."""
         return super().cursor(factory or SimulatedCursor)
 

@@ -4,8 +4,6 @@ Each direction has a queue of the data in transit, and one timer for the first i
 of the latencies, and a held link stops the whole queue.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable
@@ -35,7 +33,7 @@ Parcel = bytes | Signal | OSError
 class Direction:
     """One direction of a connection. Bytes stay in order, and are lost only through a fault or the connection's end."""
 
-    def __init__(self, link: Link, receiver: SimulatedTransport) -> None:
+    def __init__(self, link: Link, receiver: "SimulatedTransport") -> None:
         """Creates an empty direction. Items are delivered in the context of the receiver's process."""
         self.link = link
         self.is_over = False
@@ -179,10 +177,10 @@ class Direction:
 class SimulatedTransport(MemoryTransport):
     """One end of a connection. Written data arrives at the other end after the link's latency."""
 
-    peer: SimulatedTransport
+    peer: "SimulatedTransport"
     outgoing: Direction
     incoming: Direction
-    client_end: SimulatedTransport
+    client_end: "SimulatedTransport"
     """The end that initiated the connection. It identifies the connection."""
 
     def __init__(
@@ -190,7 +188,7 @@ class SimulatedTransport(MemoryTransport):
         loop: asyncio.AbstractEventLoop,
         owner: NetworkEndpoint,
         names: tuple[SocketName, SocketName],
-        lost: Callable[[SimulatedTransport], object],
+        lost: Callable[["SimulatedTransport"], object],
     ) -> None:
         """Creates an end. `names` contains its address and the other end's address. `lost` is called when this end is lost."""
         super().__init__(loop, owner.context, {"sockname": names[0], "peername": names[1]})
