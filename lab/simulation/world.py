@@ -39,6 +39,7 @@ from rocketmq_broker.testing.simulation.faults import EFFECTS
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_PORT, broker, name_server
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
+from rocketmq_broker.testing.tapped import frames
 
 LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
 """The pauses in seconds between checks of whether the simulation has settled. The last is after the longest redelivery."""
@@ -97,8 +98,6 @@ class ShopRun(WorldRun):
         self._broken: list[FoundBroken] = []
         self._waiting: frozenset[tuple[str, str]] = frozenset()
         """The messages in inboxes and outboxes at the last check."""
-        self._unread: dict[tuple[str, str], bytearray] = {}
-        """The bytes of incomplete frames in each direction of a connection."""
         self._watch()
 
     def end(self) -> None:
@@ -141,22 +140,8 @@ class ShopRun(WorldRun):
                 program.on_ready.append(partial(self._recovered, name))
 
     def _seen(self, sender: str, receiver: str, written: bytes) -> None:
-        unread = self._unread.get((sender, receiver))
-        if not unread and len(written) >= 4 and len(written) == 4 + int.from_bytes(written[:4], "big"):
-            self._judge(sender, receiver, written)
-            return
-        if unread is None:
-            unread = self._unread[sender, receiver] = bytearray()
-        unread += written
-        while len(unread) >= 4 and len(unread) >= (end := 4 + int.from_bytes(unread[:4], "big")):
-            frame = bytes(unread[:end])
-            del unread[:end]
-            self._judge(sender, receiver, frame)
-
-    def _judge(self, sender: str, receiver: str, frame: bytes) -> None:
-        violations = self._safety.observe(self.world.loop.elapsed_ns(), sender, receiver, frame)
-        if violations:
-            self._found(violations)
+        for frame in frames(written):
+            self._found(self._safety.observe(self.world.loop.elapsed_ns(), sender, receiver, frame))
 
     def _name_of(self, address: str) -> str:
         """Returns the name of the machine at an address with port."""
