@@ -1,4 +1,4 @@
-"""A clock that a test sets, used as the wall clock of a `World`."""
+"""Clocks that a test sets: the wall clock of a `World`, and a clock in seconds."""
 
 from dataclasses import dataclass
 
@@ -16,3 +16,13 @@ class Clock:
 
     def world(self) -> World:
         return World(wall_ns=lambda: self.now_ms * 1_000_000)
+
+
+@dataclass(slots=True)
+class SteadyClock:
+    """A clock whose seconds a test sets. Calling it returns them."""
+
+    now_s: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s

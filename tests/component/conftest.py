@@ -11,7 +11,13 @@ from sqlalchemy import Engine
 from lab.simulation.databases.template import template
 from rocketmq_broker.testing.simulation.databases.scratch import scratch_folder
 from service_runtime.database.opening import open_database
+from tests.passing_time import Clock
 from tests.postgresql_server import new_database
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture

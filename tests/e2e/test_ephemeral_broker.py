@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from rocketmq_broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, TransactionProducer
+from rocketmq_broker.client import EventLoopThread, Message, TransactionProducer
+from tests.unit.testing.listeners import Transactions
 
 pytestmark = pytest.mark.e2e
 CHECKOUT = Path(__file__).parents[2]
@@ -49,17 +50,9 @@ def broker() -> Iterator[Broker]:
         assert process.wait(30) == 0
 
 
-class Orders:
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
-
-
 def test_a_lost_commit_is_settled_by_a_check_back_within_moments(broker: Broker) -> None:
     with EventLoopThread() as loop:
-        producer = TransactionProducer("p", Orders(), namesrv_addr=broker.addresses["namesrvAddr"])
+        producer = TransactionProducer("p", Transactions(), namesrv_addr=broker.addresses["namesrvAddr"])
         loop.run(producer.start())
         broker.post("lose-next-decision")
         loop.run(producer.send_message_in_transaction(Message.of("orders", b"1", keys=["order-1"])))

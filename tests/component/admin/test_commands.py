@@ -6,8 +6,8 @@ import pytest
 
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.undecided import Undecided
 from tests.unit.admin.command_line import CommandLine
+from tests.unit.testing.listeners import UNKNOWN, Transactions
 
 
 @pytest.fixture
@@ -16,14 +16,9 @@ def rocketmq_settings() -> Mapping[str, object]:
     return {"transactionTimeOut": 3_600_000}
 
 
-@pytest.fixture
-def admin(rocketmq: SyncRocketMQ) -> CommandLine:
-    return CommandLine(rocketmq)
-
-
 def begin(rocketmq: SyncRocketMQ, *keys: str, group: str = "shops", topic: str = "orders") -> list[str]:
     """Starts transactions that remain undecided, and returns their ids."""
-    producer = rocketmq.transaction_producer(group, Undecided())
+    producer = rocketmq.transaction_producer(group, Transactions(UNKNOWN, UNKNOWN))
     sent = [producer.send_message_in_transaction(Message.of(topic, "paid", keys=[key], tags="new")) for key in keys]
     rocketmq.advance(seconds=31)  # with their next heartbeat producers are online
     return [one.transaction_id for one in sent]

@@ -12,8 +12,8 @@ from rocketmq_broker.admin.health import commands
 from rocketmq_broker.admin.health.reach import announced, is_loopback
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.undecided import Undecided
 from tests.unit.admin.command_line import CommandLine
+from tests.unit.testing.listeners import UNKNOWN, Transactions
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ class TestWhatWaitsForAPerson:
         return {"transactionCheckMax": 1}
 
     def test_is_wrong_with_the_command_that_treats_it(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
-        producer = rocketmq.transaction_producer("shops", Undecided())
+        producer = rocketmq.transaction_producer("shops", Transactions(UNKNOWN, UNKNOWN))
         producer.send_message_in_transaction(Message.of("orders", b"kept", keys=["order-1"]))
         assert "It has 1 pending transaction." in admin.said("doctor")
         producer.shutdown()
@@ -121,7 +121,7 @@ class TestWhatWaitsForAPerson:
         rocketmq.advance(minutes=2)
         assert "no producer of shops is online" in admin.stdout_of_failure("doctor")
 
-        again = rocketmq.transaction_producer("shops", Undecided())
+        again = rocketmq.transaction_producer("shops", Transactions(UNKNOWN, UNKNOWN))
         rocketmq.advance(minutes=5)
         said = admin.stdout_of_failure("doctor")
         assert "1 discarded message of shops need an operator" in said

@@ -8,22 +8,12 @@ from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session, Target
 from rocketmq_broker.admin.timeline.half_queue import UndecidedHalf, UndecidedHalves, undecided_halves
-from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import LocalTransactionState, Message
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
 from rocketmq_broker.testing import SyncRocketMQ
-
-
-class Shop:
-    def __init__(self, state: LocalTransactionState) -> None:
-        self._state = state
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return self._state
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
+from tests.unit.testing.listeners import UNKNOWN, Transactions
 
 
 def undecided(rocketmq: SyncRocketMQ) -> list[UndecidedHalf]:
@@ -44,13 +34,15 @@ def read(rocketmq: SyncRocketMQ) -> UndecidedHalves:
 
 @pytest.mark.parametrize("state", [LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.ROLLBACK_MESSAGE])
 def test_a_half_message_with_an_op_message_is_decided(state: LocalTransactionState, rocketmq: SyncRocketMQ) -> None:
-    rocketmq.transaction_producer("shops", Shop(state)).send_message_in_transaction(Message.of("orders", b"paid"))
+    rocketmq.transaction_producer("shops", Transactions(state, UNKNOWN)).send_message_in_transaction(
+        Message.of("orders", b"paid")
+    )
     rocketmq.advance(seconds=1)
     assert undecided(rocketmq) == []
 
 
 def test_half_messages_without_an_op_message_are_listed_newest_first(rocketmq: SyncRocketMQ) -> None:
-    producer = rocketmq.transaction_producer("shops", Shop(LocalTransactionState.UNKNOWN))
+    producer = rocketmq.transaction_producer("shops", Transactions(UNKNOWN, UNKNOWN))
     for key in ("order-1", "order-2"):
         producer.send_message_in_transaction(Message.of("orders", b"paid", keys=[key]))
     found = undecided(rocketmq)
@@ -62,7 +54,9 @@ def test_where_op_messages_cannot_be_pulled_a_delivered_message_shows_the_commit
     rocketmq: SyncRocketMQ, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def only(state: LocalTransactionState) -> None:
-        rocketmq.transaction_producer(state.name, Shop(state)).send_message_in_transaction(Message.of("orders", b"paid"))
+        rocketmq.transaction_producer(state.name, Transactions(state, UNKNOWN)).send_message_in_transaction(
+            Message.of("orders", b"paid")
+        )
 
     for state in LocalTransactionState:
         only(state)
@@ -74,7 +68,7 @@ def test_where_op_messages_cannot_be_pulled_a_delivered_message_shows_the_commit
 def test_half_messages_that_cannot_be_pulled_are_no_proof_that_there_are_none(
     rocketmq: SyncRocketMQ, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    producer = rocketmq.transaction_producer("shops", Shop(LocalTransactionState.UNKNOWN))
+    producer = rocketmq.transaction_producer("shops", Transactions(UNKNOWN, UNKNOWN))
     producer.send_message_in_transaction(Message.of("orders", b"paid"))
     hide(monkeypatch, topics.HALF_TOPIC)
     assert read(rocketmq) == UndecidedHalves([], is_readable=False)

@@ -11,13 +11,8 @@ from typer.testing import CliRunner
 from rocketmq_broker.admin.__main__ import app
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.undecided import Undecided
 from tests.unit.admin.command_line import CommandLine
-
-
-@pytest.fixture
-def admin(rocketmq: SyncRocketMQ) -> CommandLine:
-    return CommandLine(rocketmq)
+from tests.unit.testing.listeners import UNKNOWN, Transactions
 
 
 def refuse(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
@@ -50,7 +45,7 @@ def test_a_command_has_the_option_json(name: str) -> None:
 
 
 def send_undecided(rocketmq: SyncRocketMQ, *keys: str) -> None:
-    producer = rocketmq.transaction_producer("shops", Undecided())
+    producer = rocketmq.transaction_producer("shops", Transactions(UNKNOWN, UNKNOWN))
     for key in keys:
         producer.send_message_in_transaction(Message.of("orders", "kept", keys=[key]))
 

@@ -11,11 +11,6 @@ from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
 
 
-@pytest.fixture
-def admin(rocketmq: SyncRocketMQ) -> CommandLine:
-    return CommandLine(rocketmq)
-
-
 def test_a_message_is_sent_with_key_tag_and_properties(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
     said = admin.said(
         "send", "orders", "paid", "--key", "order-1", "--key", "ada", "--tag", "created", "--property", "colour=red=x"

@@ -1,15 +1,8 @@
 """Tests of the commands that show topics and consumer groups."""
 
-import pytest
-
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
-
-
-@pytest.fixture
-def admin(rocketmq: SyncRocketMQ) -> CommandLine:
-    return CommandLine(rocketmq)
 
 
 def consume(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

@@ -8,6 +8,7 @@ import pytest
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
+from tests.unit.testing.listeners import InTurn
 
 COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.COMMIT_MESSAGE,
@@ -16,26 +17,8 @@ COMMIT, ROLLBACK, UNKNOWN = (
 )
 
 
-@pytest.fixture
-def admin(rocketmq: SyncRocketMQ) -> CommandLine:
-    return CommandLine(rocketmq)
-
-
-class Shop:
-    """A transaction listener that returns the given states: the first for the local transaction, the others for check-backs."""
-
-    def __init__(self, *states: LocalTransactionState) -> None:
-        self._states = list(states)
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return self._states.pop(0)
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return self._states.pop(0)
-
-
 def order(rocketmq: SyncRocketMQ, *states: LocalTransactionState) -> None:
-    producer = rocketmq.transaction_producer("shops", Shop(*states))
+    producer = rocketmq.transaction_producer("shops", InTurn(*states))
     producer.send_message_in_transaction(Message.of("orders", b"paid", keys=["order-1"]))
 
 
@@ -99,7 +82,7 @@ def test_a_rollback_has_its_time_after_a_restart_too(
     rocketmq.advance(minutes=3)
     before = story(admin)[0]["events"][-1]["atMs"]
     for number in range(3):
-        producer = rocketmq.transaction_producer("others", Shop(COMMIT))
+        producer = rocketmq.transaction_producer("others", InTurn(COMMIT))
         producer.send_message_in_transaction(Message.of("orders", b"paid", keys=[f"other-{number}"]))
     rocketmq.crash()
     rocketmq.restart()

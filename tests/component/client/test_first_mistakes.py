@@ -13,17 +13,10 @@ from rocketmq_broker.client import (
     PullConsumer,
     TransactionProducer,
 )
-from rocketmq_broker.message import Message, MessageExt, MessageQueue
+from rocketmq_broker.message import Message, MessageQueue
 from rocketmq_broker.testing import RocketMQ
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
-
-
-class Committing:
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
+from tests.unit.testing.listeners import Transactions
 
 
 async def test_another_program_in_place_of_a_name_server_is_named() -> None:
@@ -39,7 +32,7 @@ async def test_another_program_in_place_of_a_name_server_is_named() -> None:
 
 
 async def test_a_second_start_changes_nothing(rocketmq: RocketMQ) -> None:
-    producer = TransactionProducer("p", Committing(), namesrv_addr=rocketmq.namesrv_addr, **PATIENT)
+    producer = TransactionProducer("p", Transactions(), namesrv_addr=rocketmq.namesrv_addr, **PATIENT)
     async with running(producer):
         with pytest.raises(NotRunning, match="producer p is already started: start it once"):
             await producer.start()
@@ -50,7 +43,7 @@ async def test_a_second_start_changes_nothing(rocketmq: RocketMQ) -> None:
 
 
 async def test_what_is_no_message_is_refused_by_each_way_to_send(rocketmq: RocketMQ) -> None:
-    async with running(TransactionProducer("p", Committing(), namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer:
+    async with running(TransactionProducer("p", Transactions(), namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer:
         for send in (producer.send, producer.send_oneway, producer.send_message_in_transaction):
             with pytest.raises(TypeError, match="message must be a Message"):
                 await send("text")

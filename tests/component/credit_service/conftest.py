@@ -24,11 +24,6 @@ def migrations() -> str:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def ledger(engine: Engine, clock: Clock) -> Ledger:
     return Ledger(engine, clock.world())
 

@@ -26,11 +26,6 @@ add_inbox(METADATA)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def engine(database_url: str) -> Iterator[Engine]:
     engine = create_engine(database_url)
     METADATA.create_all(engine)

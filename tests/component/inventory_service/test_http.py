@@ -33,11 +33,6 @@ class Broker:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def room(sqlite_engine: Engine, clock: Clock) -> SqlStockRoom:
     return SqlStockRoom(sqlite_engine, clock.world())
 

@@ -16,11 +16,6 @@ add_inbox(METADATA)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def inbox_engine(database_url: str) -> Iterator[Engine]:
     engine = create_database_engine(database_url)
     METADATA.create_all(engine)

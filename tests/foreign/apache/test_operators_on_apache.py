@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from rocketmq_broker.client import LocalTransactionState, Producer, TransactionProducer
-from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.client import Producer, TransactionProducer
+from rocketmq_broker.message import Message
 from tests.e2e.clients import PATIENT, Database, Inbox, consumer, running
 from tests.e2e.tool import Tool
 from tests.foreign.apache.cluster import apache_rocketmq
-from tests.undecided import Undecided
+from tests.unit.testing.listeners import UNKNOWN, Transactions
 from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow]
@@ -25,23 +25,13 @@ def an_order(body: bytes = b"kept", key: str = "order-1") -> Message:
     return Message.of("orders", body, tags="created", keys=[key], user_properties={"customer": "ada"})
 
 
-class CommitsWhenAsked:
-    """A transaction listener that returns UNKNOWN for the local transaction and COMMIT at the check-back."""
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
-
-
 async def look_at_everything(tool: Tool, namesrv_addr: str) -> dict[str, Any]:
     """Runs all commands on a message sent by hand and a transaction settled by a check-back. Returns the timeline."""
     inbox = Inbox()
     (sent,) = await tool.rows("send", "orders", "by hand", "--key", "order-1")
     async with (
         running(consumer(namesrv_addr, "credits", "orders", inbox)),
-        running(TransactionProducer("shops", CommitsWhenAsked(), namesrv_addr=namesrv_addr)) as producer,
+        running(TransactionProducer("shops", Transactions(UNKNOWN), namesrv_addr=namesrv_addr)) as producer,
     ):
         await producer.send_message_in_transaction(Message.of("orders", b"asked", keys=["order-2"]))
         await until(lambda: any(message.body == b"asked" for message in inbox.messages))
@@ -76,7 +66,7 @@ async def test_all_commands_show_what_apaches_broker_holds(tmp_path: Path) -> No
 async def test_on_apaches_broker_discarded_messages_are_listed_and_resumed_once(tmp_path: Path) -> None:
     settings = {"TRANSACTION_TIMEOUT_MS": "1000", "CHECK_INTERVAL_MS": "1000", "CHECK_MAX": "1"}
     with apache_rocketmq(tmp_path / "apache", settings=settings) as namesrv_addr:
-        tool, listener = Tool("-n", namesrv_addr), Undecided()
+        tool, listener = Tool("-n", namesrv_addr), Transactions(UNKNOWN, UNKNOWN)
         assert await tool.said("discarded") == "no discarded messages\n"
         async with running(TransactionProducer("orders", listener, namesrv_addr=namesrv_addr)) as producer:
             sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", keys=["order-1"]))

@@ -13,7 +13,6 @@ from rocketmq_broker.client import (
     ConsumeFromWhere,
     ConsumeStatus,
     EventLoopThread,
-    LocalTransactionState,
     Producer,
     PushConsumer,
     SessionCredentials,
@@ -22,6 +21,7 @@ from rocketmq_broker.client import (
 from rocketmq_broker.message import Message, MessageExt
 from tests.certificates import Authority
 from tests.foreign.apache.cluster import apache_rocketmq
+from tests.unit.testing.listeners import UNKNOWN, Transactions
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(900)]
 
@@ -71,16 +71,6 @@ def namesrv_addr(authority: Authority, tmp_path_factory: pytest.TempPathFactory)
         yield address
 
 
-class Listener:
-    """A transaction listener that returns UNKNOWN for the local transaction and COMMIT at the check-back."""
-
-    def execute_local_transaction(self, message: Message, argument: object) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
-
-
 def created(loop: EventLoopThread, settings: dict[str, Any]) -> None:
     admin = Producer("tools", **{**settings, "credentials": SessionCredentials("admin-key", "the secret of admins")})
     loop.run(admin.start())
@@ -101,7 +91,7 @@ def test_a_transaction_is_checked_back_and_consumed_over_tls_by_an_account(names
 
     with EventLoopThread() as loop:
         created(loop, settings)
-        producer = TransactionProducer("secured_producers", Listener(), **settings)
+        producer = TransactionProducer("secured_producers", Transactions(UNKNOWN), **settings)
         consumer = PushConsumer("secured_consumers", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET, **settings)
         consumer.subscribe(TOPIC)
         consumer.register_message_listener(consume)

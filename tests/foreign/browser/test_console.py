@@ -25,7 +25,7 @@ from demo.scenarios.ledger import Ledgers
 from rocketmq_broker.client import EventLoopThread, Message, Producer, TransactionProducer
 from tests.dead_proxies import DEAD_PROXIES
 from tests.foreign.browser.browser import DESKTOP, PATIENCE_MS, PHONE, Window, chromium
-from tests.undecided import Undecided
+from tests.unit.testing.listeners import UNKNOWN, Transactions
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -246,7 +246,7 @@ def test_the_pages_follow_the_visitors_choice_of_light_or_dark(browser: Browser,
 
 
 def test_a_pending_transaction_is_decided_by_hand(up: Up, window: Window, loop: EventLoopThread) -> None:
-    shop = TransactionProducer("test_shop", Undecided(), namesrv_addr=up.namesrv_addr, send_timeout_ms=60_000)
+    shop = TransactionProducer("test_shop", Transactions(UNKNOWN, UNKNOWN), namesrv_addr=up.namesrv_addr, send_timeout_ms=60_000)
     loop.run(shop.start(), timeout_s=90)
     message = Message.of("payments", b'{"paid": true}', keys=["payment-1"])
     sent = loop.run(shop.send_message_in_transaction(message), timeout_s=90)

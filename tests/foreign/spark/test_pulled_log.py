@@ -15,13 +15,14 @@ from pipelines.sources.logs.pulled_log_source import PulledLogSource
 from pipelines.sources.logs.queue_ranges import decided_without_record, queue_ranges
 from pipelines.sources.reading import read_here
 from rocketmq_broker.client import LocalTransactionState, Producer, TransactionProducer
-from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.message import Message
 from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.source import CommitLogSource
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Database, Inbox, consumer, running
 from tests.e2e.tool import Tool
 from tests.foreign.apache.cluster import apache_rocketmq
+from tests.unit.testing.listeners import AsSent
 from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -33,23 +34,12 @@ KINDS = {"half", "discarded", "committed", "plain"}
 CHECKED_ONCE = {**QUICK_CHECKS, "transactionCheckMax": "1"}
 
 
-class Answers:
-    """A listener that returns the decision passed by the sender, and UNKNOWN for every check-back."""
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        assert isinstance(arg, LocalTransactionState)
-        return arg
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return UNKNOWN
-
-
 async def every_way(namesrv_addr: str) -> None:
     """Sends messages with every outcome: decided transactions, a long body, a delayed message, a redelivery, a dead letter."""
     group, database = "credit_service", Database()
     inbox = Inbox(database.consume)
     async with (
-        running(TransactionProducer("order_service", Answers(), namesrv_addr=namesrv_addr, **PATIENT)) as transactions,
+        running(TransactionProducer("order_service", AsSent(), namesrv_addr=namesrv_addr, **PATIENT)) as transactions,
         running(Producer("p", namesrv_addr=namesrv_addr, **PATIENT)) as producer,
         running(consumer(namesrv_addr, group, "orders", inbox, max_reconsume_times=0)),
     ):

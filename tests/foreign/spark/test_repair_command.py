@@ -24,10 +24,11 @@ from demo.system import QUICK_CHECKS, System
 from order_messages.order_created import TAG, TOPIC, OrderCreated, OrderedItem
 from pipelines.sources.logs.queue_ranges import consumer_offsets, queue_ranges
 from rocketmq_broker.client import LocalTransactionState, Producer, TransactionProducer
-from rocketmq_broker.message import Message, MessageExt, properties, topics
+from rocketmq_broker.message import Message, properties, topics
 from tests.e2e.clients import PATIENT, running
 from tests.e2e.tool import Tool
 from tests.foreign.spark.test_reconcile_command import PROJECT, pipelines
+from tests.unit.testing.listeners import AsSent
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -39,17 +40,6 @@ pytestmark = [
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 CENTS = 1250
 GROUP = "credit_service"
-
-
-class Answers:
-    """A listener that returns the state passed by the sender, and UNKNOWN for every check-back."""
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        assert isinstance(arg, LocalTransactionState)
-        return arg
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return UNKNOWN
 
 
 class Shop:
@@ -120,7 +110,7 @@ def message_of(shop: Shop, order_id: str) -> Message:
 async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> str:
     """Sends the order's message as the order service does, with the given decision. Returns the transaction id."""
     message = message_of(shop, order_id)
-    producer = TransactionProducer("order_service", Answers(), namesrv_addr=shop.system.namesrv_addr, **PATIENT)
+    producer = TransactionProducer("order_service", AsSent(), namesrv_addr=shop.system.namesrv_addr, **PATIENT)
     tool = Tool("--namesrv-addr", shop.system.namesrv_addr)
     async with running(producer):
         sent = await producer.send_message_in_transaction(message, decision)

@@ -21,6 +21,7 @@ from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
 from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes, to_message
 from rocketmq_broker.protocol.errors import BodyError
 from rocketmq_broker.world import World
+from tests.passing_time import SteadyClock
 from tests.waiting import until
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
@@ -152,16 +153,8 @@ async def test_an_answer_without_sense_is_an_error_of_the_client() -> None:
         await ask(ClientError("itself"))
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 def test_a_queue_whose_oldest_message_stays_stands_still() -> None:
-    clock = Clock()
+    clock = SteadyClock()
     queue = ProcessQueue(QUEUE, 0, World(steady_ns=lambda: int(clock() * 1e9)))
     messages = queue.put(pulled(), 3)
     clock.now_s = 100.0
@@ -173,7 +166,7 @@ def test_a_queue_whose_oldest_message_stays_stands_still() -> None:
 
 
 def test_an_idle_queue_moves_as_long_as_pulls_are_answered() -> None:
-    clock = Clock()
+    clock = SteadyClock()
     queue = ProcessQueue(QUEUE, 0, World(steady_ns=lambda: int(clock() * 1e9)))
     clock.now_s = 29.0
     assert queue.progress.stands_still_s == 0.0
@@ -184,7 +177,7 @@ def test_an_idle_queue_moves_as_long_as_pulls_are_answered() -> None:
 
 
 def test_messages_that_just_came_to_an_idle_queue_do_not_stand_still() -> None:
-    clock = Clock()
+    clock = SteadyClock()
     queue = ProcessQueue(QUEUE, 0, World(steady_ns=lambda: int(clock() * 1e9)))
     clock.now_s = 500.0
     queue.put(pulled(), 3)

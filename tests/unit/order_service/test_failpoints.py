@@ -9,6 +9,7 @@ from order_service.adapters.failpoints import EXIT_AFTER_LOCAL_COMMIT, FailingTr
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt, properties
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
+from tests.unit.testing.listeners import Transactions
 
 COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.COMMIT_MESSAGE,
@@ -16,21 +17,6 @@ COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.UNKNOWN,
 )
 ORDER = Message.of("orders", b'{"customer": "ada"}').with_properties({properties.UNIQUE_KEY: "T1"})
-
-
-class Decided:
-    """A listener that always returns the same decision."""
-
-    def __init__(self, decision: LocalTransactionState) -> None:
-        self._decision = decision
-        self.executed = 0
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        self.executed += 1
-        return self._decision
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return self._decision
 
 
 class Desk:
@@ -41,12 +27,12 @@ class Desk:
         self.waited_s: list[float] = []
         self.lost: list[tuple[str, str]] = []
         self._folder = folder
-        self._decided = Decided(decision)
+        self._decided = Transactions(decision, decision)
         self._listener = FailingTransactionListener(
             self._decided,
             ArmedFailpoints(folder, lambda: 1_000),
             lambda transaction_id, failpoint: self.lost.append((transaction_id, failpoint)),
-            end_process=lambda: self.executed_before_the_end.append(self._decided.executed),
+            end_process=lambda: self.executed_before_the_end.append(self._decided.executions),
             wait=self.waited_s.append,
         )
 

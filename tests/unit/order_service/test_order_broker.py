@@ -10,8 +10,9 @@ from order_service.domain.history import PROPERTY
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.placing import order_message
 from rocketmq_broker.client import ClientError, EventLoopThread, LocalTransactionState, SendStatus, TransactionSendResult
-from rocketmq_broker.message import Message, MessageExt, MessageQueue
+from rocketmq_broker.message import Message, MessageQueue
 from tests.component.order_service.conftest import an_order
+from tests.unit.testing.listeners import Transactions
 
 
 def sent(status: SendStatus) -> TransactionSendResult:
@@ -57,19 +58,11 @@ class Producer:
         return self.answer
 
 
-class Listener:
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
-
-
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[OrderBroker]:
     monkeypatch.setattr(order_broker, "TransactionProducer", Producer)
     made = OrderBroker(
-        Listener(), namesrv_addr="127.0.0.1:1", send_timeout_ms=3000, loop=EventLoopThread(), witness=lambda: "the witness"
+        Transactions(), namesrv_addr="127.0.0.1:1", send_timeout_ms=3000, loop=EventLoopThread(), witness=lambda: "the witness"
     )
     made.start()
     yield made

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from flask import Flask
 
 from service_runtime.http.readiness import Missing, Need, Readiness, unready_while_stopping
+from tests.passing_time import SteadyClock
 
 
 class Asked:
@@ -21,14 +22,7 @@ class Asked:
         return self.answer()
 
 
-class Clock:
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def readiness(*needed: Asked, within_s: float = 30.0, clock: Callable[[], float] = Clock()) -> Readiness:
+def readiness(*needed: Asked, within_s: float = 30.0, clock: Callable[[], float] = SteadyClock()) -> Readiness:
     needs = [Need(f"need {number}", one, "Mend it.") for number, one in enumerate(needed)]
     return Readiness(needs, within_s=within_s, steady_s=clock)
 
@@ -44,7 +38,7 @@ def test_each_thing_that_is_missing_is_named_with_what_to_do() -> None:
 
 
 def test_an_answer_counts_for_a_second() -> None:
-    one, clock = Asked(), Clock()
+    one, clock = Asked(), SteadyClock()
     ready = readiness(one, clock=clock)
     for clock.now_s in (0.0, 0.5, 0.99, 1.0, 1.5):
         ready.missing()
@@ -76,7 +70,7 @@ def test_a_mistake_of_ours_counts_as_no_and_is_asked_again() -> None:
     def fail() -> str | None:
         raise ZeroDivisionError("division by zero")
 
-    one, clock = Asked(fail), Clock()
+    one, clock = Asked(fail), SteadyClock()
     ready = readiness(one, clock=clock)
     assert [missing.why for missing in ready.missing()] == ["the check failed: division by zero"]
     one.answer, clock.now_s = lambda: None, 1.0

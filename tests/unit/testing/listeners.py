@@ -26,6 +26,30 @@ class Transactions:
         return self.checked
 
 
+class InTurn:
+    """A transaction listener that returns the given states: the first for the local transaction, the others for check-backs."""
+
+    def __init__(self, *states: LocalTransactionState) -> None:
+        self._states = list(states)
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        return self._states.pop(0)
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return self._states.pop(0)
+
+
+class AsSent:
+    """A transaction listener that returns the state passed by the sender, and UNKNOWN for every check-back."""
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        assert isinstance(arg, LocalTransactionState)
+        return arg
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return UNKNOWN
+
+
 class Consumption:
     """A consumer's listener that keeps its messages. Its first `failures` calls fail."""
 

@@ -3,18 +3,11 @@
 import pytest
 
 from rocketmq_broker.testing.journal import EventKind, Journal, JournalEvent
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from tests.passing_time import SteadyClock
 
 
 def journal_of_two_orders() -> Journal:
-    clock = Clock()
+    clock = SteadyClock()
     journal = Journal(clock)
     journal.note(EventKind.FAULT, "the disk is full")
     clock.now_s = 1.0
@@ -74,7 +67,7 @@ def test_an_event_without_keys_concerns_all() -> None:
 
 
 def test_a_name_that_a_client_made_up_neither_controls_a_terminal_nor_fills_the_journal() -> None:
-    journal = Journal(Clock())
+    journal = Journal(SteadyClock())
     journal.note(EventKind.MESSAGE, "p sends a message to \x1b[2J\nt")
     journal.note(EventKind.MESSAGE, "p sends a message to " + "t" * 100_000)
     first, second = journal.events

@@ -5,22 +5,15 @@ import hashlib
 
 import pytest
 
-from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import Message
 from rocketmq_broker.testing import NothingHappens, RocketMQ
 from rocketmq_broker.testing.loops.page_loop import PageLoop
-
-
-class Listener:
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
+from tests.unit.testing.listeners import Transactions
 
 
 async def lose_a_commit() -> tuple[str, bytes, bytes]:
     async with RocketMQ(seed=7) as rocketmq:
-        producer = await rocketmq.transaction_producer("shop", Listener())
+        producer = await rocketmq.transaction_producer("shop", Transactions())
         rocketmq.lose_next_decision()
         await producer.send_message_in_transaction(Message.of("orders", "a book", keys=["order-1"]), None)
         await rocketmq.advance(minutes=2)

@@ -8,9 +8,10 @@ import pytest
 
 from rocketmq_broker.client import LocalTransactionState, Message
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.component.admin.console.test_screens import Shop, order, refuse
+from tests.component.admin.console.test_screens import order, refuse
 from tests.component.admin.test_in_hand import pop
 from tests.unit.admin.console.visitor import Visitor
+from tests.unit.testing.listeners import InTurn
 
 COMMIT, UNKNOWN = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.UNKNOWN
 FINDINGS = {
@@ -32,7 +33,7 @@ def rocketmq_settings() -> Mapping[str, object]:
 def troubled(rocketmq: SyncRocketMQ, visitor: Visitor) -> SyncRocketMQ:
     """Returns a broker with messages in all states that need an operator, and with messages that an operator has handled."""
     for number in range(3):
-        producer = rocketmq.transaction_producer("losers", Shop(UNKNOWN, UNKNOWN))
+        producer = rocketmq.transaction_producer("losers", InTurn(UNKNOWN, UNKNOWN))
         producer.send_message_in_transaction(Message.of("orders", b"lost", keys=[f"lost-{number}"]))
     for number in range(3):
         rocketmq.producer("makers").send(Message.of("letters", b"\xff odd", keys=[f"letter-{number}"], tags="t"))
@@ -48,7 +49,7 @@ def troubled(rocketmq: SyncRocketMQ, visitor: Visitor) -> SyncRocketMQ:
     order(rocketmq, COMMIT, key="paid")
     order(rocketmq, UNKNOWN, key="by-hand")
     visitor.posts("/transaction?word=by-hand", "/transaction/decide", decision="ROLLBACK", reason="late", is_sure="yes")
-    left = rocketmq.transaction_producer("leavers", Shop(UNKNOWN))
+    left = rocketmq.transaction_producer("leavers", InTurn(UNKNOWN))
     left.send_message_in_transaction(Message.of("orders", b"paid", keys=["left"]))
     left.shutdown()
     for _ in range(4):

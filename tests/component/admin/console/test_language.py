@@ -4,8 +4,8 @@ import re
 
 from rocketmq_broker.client import Message
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.undecided import Undecided
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
+from tests.unit.testing.listeners import UNKNOWN, Transactions
 
 
 def test_the_link_switches_to_chinese_and_back_and_the_page_stays(visitor: Visitor) -> None:
@@ -20,7 +20,7 @@ def test_the_link_switches_to_chinese_and_back_and_the_page_stays(visitor: Visit
 
 
 def test_a_transaction_is_shown_and_decided_in_chinese(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
-    producer = rocketmq.transaction_producer("shops", Undecided())
+    producer = rocketmq.transaction_producer("shops", Transactions(UNKNOWN, UNKNOWN))
     sent = producer.send_message_in_transaction(Message.of("orders", "No problems found.", keys=["pending"]))
     page = f"/transaction?word={sent.transaction_id}"
     seen = visitor.sees(f"{page}&lang=zh")

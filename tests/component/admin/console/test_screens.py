@@ -13,6 +13,7 @@ from rocketmq_broker.admin.timeline.event import Event
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
+from tests.unit.testing.listeners import InTurn
 
 COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.COMMIT_MESSAGE,
@@ -21,21 +22,8 @@ COMMIT, ROLLBACK, UNKNOWN = (
 )
 
 
-class Shop:
-    """A transaction listener that returns the given states: the first for the local transaction, the others for check-backs."""
-
-    def __init__(self, *states: LocalTransactionState) -> None:
-        self._states = list(states)
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return self._states.pop(0)
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return self._states.pop(0)
-
-
 def order(rocketmq: SyncRocketMQ, *states: LocalTransactionState, body: bytes = b"paid", key: str = "order-1") -> str:
-    producer = rocketmq.transaction_producer("shops", Shop(*states))
+    producer = rocketmq.transaction_producer("shops", InTurn(*states))
     sent = producer.send_message_in_transaction(Message.of("orders", body, keys=[key]))
     return sent.transaction_id or ""
 
@@ -69,7 +57,7 @@ def test_a_pending_transaction_is_shown_with_its_countdown_and_who_can_answer(ro
 
 
 def test_a_pending_transaction_whose_producer_left_says_that_nobody_is_online(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
-    producer = rocketmq.transaction_producer("shops", Shop(UNKNOWN))
+    producer = rocketmq.transaction_producer("shops", InTurn(UNKNOWN))
     producer.send_message_in_transaction(Message.of("orders", b"paid"))
     producer.shutdown()
     assert "none online" in visitor.sees("/pending")

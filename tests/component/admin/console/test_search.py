@@ -4,8 +4,8 @@ import pytest
 
 from rocketmq_broker.client import Message
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.undecided import Undecided
 from tests.unit.admin.console.visitor import Visitor
+from tests.unit.testing.listeners import UNKNOWN, Transactions
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def transaction_id(rocketmq: SyncRocketMQ) -> str:
     producer = rocketmq.producer("makers")
     for body in (b'{"customer": "Grace"}', b"shipped"):
         producer.send(Message.of("orders", body, keys=["parcel-7"], user_properties={"colour": "Crimson"}))
-    shops = rocketmq.transaction_producer("shops", Undecided())
+    shops = rocketmq.transaction_producer("shops", Transactions(UNKNOWN, UNKNOWN))
     sent = shops.send_message_in_transaction(Message.of("payments", b"paid in cash", keys=["payment-17"]))
     return sent.transaction_id or ""
 

@@ -22,21 +22,14 @@ from pipelines.judging.classes import CAUSES, MEANINGS
 from rocketmq_broker.admin.console import ConsoleSettings, create_console
 from rocketmq_broker.admin.session import Target
 from rocketmq_broker.admin.timeline.event import BROKER, Arrow
-from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import Message
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
+from tests.unit.testing.listeners import Transactions
 
 LANGUAGES = pytest.mark.parametrize("language", ["en", "zh"])
 ADDRESSES = {"order service": "http://127.0.0.1:8080", "credit service": "http://127.0.0.1:8081", "name server": "127.0.0.1:9876"}
 PROCESSES = [SimpleNamespace(name=f"process of {health.value}", log_path=None) for health in Health]
-
-
-class Shop:
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
 
 
 class Up:
@@ -114,7 +107,7 @@ def test_a_run_is_shown_in_each_state(name: str, language: str, up: Up, visitor:
 def test_a_run_is_shown_with_its_transaction_and_while_its_broker_is_away(
     language: str, up: Up, visitor: Visitor, rocketmq: SyncRocketMQ
 ) -> None:
-    producer = rocketmq.transaction_producer("shops", Shop())
+    producer = rocketmq.transaction_producer("shops", Transactions())
     sent = producer.send_message_in_transaction(Message.of("orders", b"paid", keys=["order-1"]))
     up.play(transaction_id=sent.transaction_id, key="order-1").note("it is killed", Arrow(BROKER, BROKER, "killed"))
     page = f"/scenarios/run?number=1&lang={language}"

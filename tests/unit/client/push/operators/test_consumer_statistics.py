@@ -2,22 +2,15 @@
 
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.protocol.bodies.running_info import ConsumeSpeed
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from tests.passing_time import SteadyClock
 
 
 def test_a_topic_of_which_nothing_came_has_no_speed() -> None:
-    assert ConsumerStatistics(Clock()).speed("orders") == ConsumeSpeed()
+    assert ConsumerStatistics(SteadyClock(1000.0)).speed("orders") == ConsumeSpeed()
 
 
 def test_rates_and_averages_are_those_of_the_last_minute() -> None:
-    clock = Clock()
+    clock = SteadyClock(1000.0)
     statistics = ConsumerStatistics(clock)
     for _ in range(6):
         statistics.pulled("orders", 20, 0.004)
@@ -30,7 +23,7 @@ def test_rates_and_averages_are_those_of_the_last_minute() -> None:
 
 
 def test_after_a_minute_the_rates_are_gone_and_the_failures_after_an_hour() -> None:
-    clock = Clock()
+    clock = SteadyClock(1000.0)
     statistics = ConsumerStatistics(clock)
     statistics.consumed("orders", 0, 3, 0.030)
     clock.now_s += 70
@@ -42,7 +35,7 @@ def test_after_a_minute_the_rates_are_gone_and_the_failures_after_an_hour() -> N
 
 
 def test_what_is_kept_has_a_bound() -> None:
-    clock = Clock()
+    clock = SteadyClock(1000.0)
     statistics = ConsumerStatistics(clock)
     for _ in range(10_000):
         statistics.consumed("orders", 1, 0, 0.001)
