@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from demo.ports import free_ports
-from rocketmq_broker.client import IllegalConfiguration, NoRoute, Producer, TransactionProducer
+from rocketmq_broker.client import NoRoute, Producer
 from rocketmq_broker.message import Message
 from rocketmq_broker.testing import RocketMQ
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
@@ -36,11 +36,6 @@ async def test_any_of_several_name_servers_will_do(rocketmq: RocketMQ, nobody: s
     ):
         await producer.send(Message.of("orders", b"x"))
         await rocketmq.wait_until(lambda: inbox.bodies == ["x"])
-
-
-async def test_a_transaction_producer_without_a_listener_does_not_start(nobody: str) -> None:
-    with pytest.raises(IllegalConfiguration, match="transaction listener"):
-        await TransactionProducer("p", None, namesrv_addr=nobody).start()  # type: ignore[arg-type]
 
 
 async def test_no_task_outlives_a_client(rocketmq: RocketMQ) -> None:

@@ -1,7 +1,6 @@
 """Tests of transactional messages with a broker: commit, rollback, check-back, and a caller that does not wait."""
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
@@ -24,18 +23,16 @@ def rocketmq_settings() -> Mapping[str, object]:
 class Listener:
     """A transaction listener that takes its decision from `arg`, and records commits in a dict instead of a database."""
 
-    def __init__(self, on_execute: Callable[[], None] = lambda: None) -> None:
+    def __init__(self) -> None:
         self.database: dict[str, LocalTransactionState] = {}
         self.executed: list[str] = []
         self.checked: list[MessageExt] = []
-        self._on_execute = on_execute
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         assert message.transaction_id
         self.executed.append(message.body.decode())
         state, said = arg  # type: ignore[misc]
         self.database[message.transaction_id] = state
-        self._on_execute()
         if isinstance(said, Exception):
             raise said
         return said  # type: ignore[no-any-return]
@@ -137,23 +134,6 @@ async def test_a_broker_that_refuses_transactions_keeps_the_local_transaction_fr
             await producer.send_message_in_transaction(Message.of("orders", b"x"), (COMMIT, COMMIT))
     assert raised.value.code == ResponseCode.NO_PERMISSION
     assert listener.executed == []
-
-
-@pytest.mark.parametrize("rocketmq_settings", [UNASKED], ids=["unasked"])
-async def test_a_cancelled_caller_leaves_the_transaction_to_end_by_itself(rocketmq_settings: object, rocketmq: RocketMQ) -> None:
-    inbox = Inbox()
-    loop = asyncio.get_running_loop()
-    waiting: list[asyncio.Task[object]] = []
-    listener = Listener(on_execute=lambda: loop.call_soon_threadsafe(waiting[0].cancel) and None)
-    async with (
-        running(TransactionProducer("orders", listener, namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer,
-        running(consumer(rocketmq.namesrv_addr, "credits", "orders", inbox)),
-    ):
-        waiting.append(asyncio.create_task(producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, COMMIT))))
-        with pytest.raises(asyncio.CancelledError):
-            await waiting[0]
-        await rocketmq.wait_until(lambda: inbox.bodies == ["kept"])
-    assert listener.checked == []
 
 
 async def test_other_ways_to_send_arrive_too(rocketmq: RocketMQ) -> None:
