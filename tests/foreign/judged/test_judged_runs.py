@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.skipif(find_go() is None, reason="go not found: apt-get install golang-go"),
 ]
-SECONDS = 40
+SECONDS = 25
 SEED = 48
 
 
