@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from rocketmq_broker.app.errors import StartError
@@ -92,7 +93,9 @@ class BrokerPorts:
         await listening(self._main.bind, self._host, self._wanted_port, _LISTEN_PORT)
         vip_port = self._main.port - PORTS_BELOW_LISTEN_PORT
         vip = self._server(vip_port, VipChannel(self._dispatcher))
-        await listening(vip.bind, self._host, vip_port, _VIP_CHANNEL)
+        # Another broker that chose its port may have bound this one, and not listen yet.
+        bind = partial(vip.bind, is_exclusive=self._wanted_port == 0)
+        await listening(bind, self._host, vip_port, _VIP_CHANNEL)
         return vip
 
     def _servers(self) -> list[RemotingServer]:

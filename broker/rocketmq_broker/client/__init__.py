@@ -28,7 +28,6 @@ from rocketmq_broker.client.errors import (
 )
 from rocketmq_broker.client.event_loop_thread import EventLoopThread
 from rocketmq_broker.client.instance.name_servers import name_server_addresses
-from rocketmq_broker.client.instance.unreadable import UnreadableMessage
 from rocketmq_broker.client.listeners import (
     ConsumeContext,
     ConsumeStatus,
@@ -41,7 +40,7 @@ from rocketmq_broker.client.producer.replies import create_reply_message
 from rocketmq_broker.client.producer.send_result import LocalTransactionState, SendResult, SendStatus, TransactionSendResult
 from rocketmq_broker.client.pull.process_queue import QueueProgress
 from rocketmq_broker.client.pull.pull_consumer import PullConsumer
-from rocketmq_broker.client.pull.queue_requests import PullAnswer
+from rocketmq_broker.client.pull.queue_requests import PullAnswer, UnreadableMessage
 from rocketmq_broker.client.pull.result_positions import PositionsUnavailable, ResultPositions, Setback
 from rocketmq_broker.client.pull.subscription import MessageSelector
 from rocketmq_broker.client.push.push_consumer import PushConsumer

@@ -71,11 +71,6 @@ _patterns: Final[dict[str, bytes]] = {}
 _PAIR_END = b"\x02"
 
 
-def contains(encoded: bytes, part: bytes) -> bool:
-    """Returns whether `part` occurs in encoded properties. A compiled build needs more instructions for `in` and `find`."""
-    return bool(encoded.partition(part)[1])
-
-
 def beginning(name: str) -> bytes:
     """Returns the first bytes of the property `name` in encoded form."""
     return name.encode() + _NAME_END

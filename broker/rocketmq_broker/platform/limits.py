@@ -56,3 +56,9 @@ def reserve_port(host: str, port: int) -> socket.socket | None:
         reserved.close()
         raise
     return reserved
+
+
+def allow_reservation(bound: socket.socket) -> None:
+    """Makes `reserve_port` possible for a port that was bound without SO_REUSEADDR. Does nothing on Windows."""
+    if sys.platform != "win32":
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

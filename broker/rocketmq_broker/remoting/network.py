@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
+from rocketmq_broker.platform.limits import allow_reservation
 from rocketmq_broker.remoting.acceptor import Acceptor
 
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -29,8 +30,14 @@ class Listener(Protocol):
 class Network(Protocol):
     """The interface between this package and a network."""
 
-    async def bind(self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int) -> Listener:
-        """Binds the port without listening. Port 0 means any free port. Raises OSError."""
+    async def bind(
+        self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int, *, is_exclusive: bool = False
+    ) -> Listener:
+        """Binds the port without listening. Port 0 means any free port. Raises OSError.
+
+        Without `is_exclusive`, another program may have bound the port without listening: then the first one that listens keeps
+        it. With it, a port that was in use a minute ago may be refused.
+        """
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
         """Opens a connection. Raises OSError or ssl.SSLError."""
@@ -42,15 +49,20 @@ class Network(Protocol):
 class TcpNetwork:
     """The network of TCP sockets."""
 
-    async def bind(self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int) -> Listener:
+    async def bind(
+        self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int, *, is_exclusive: bool = False
+    ) -> Listener:
         """Binds a TCP port without listening. Port 0 means any free port. Raises OSError."""
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(new_protocol, host, port, start_serving=False)
+        reuses = False if is_exclusive else None
+        server = await loop.create_server(new_protocol, host, port, reuse_address=reuses, start_serving=False)
         # asyncio resolves the name and binds the sockets, which the acceptor then uses.
         sockets = [sock.dup() for sock in server.sockets]
         server.close()
         for sock in sockets:
             sock.setblocking(False)
+            if is_exclusive:
+                allow_reservation(sock)
         return Acceptor(sockets, new_protocol, backlog)
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:

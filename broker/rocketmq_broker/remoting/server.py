@@ -61,9 +61,12 @@ class RemotingServer:
         """Returns the port on which the server listens. Call it after `bind` or `start`."""
         return self._port
 
-    async def bind(self) -> None:
-        """Binds the port without listening. Raises OSError if the address cannot be used."""
-        await self._bind()
+    async def bind(self, *, is_exclusive: bool = False) -> None:
+        """Binds the port without listening. Raises OSError if the address cannot be used.
+
+        With `is_exclusive`, it is also refused if another program has bound it and does not listen yet.
+        """
+        await self._bind(is_exclusive=is_exclusive)
 
     async def start(self) -> None:
         """Starts listening. Raises OSError if the address cannot be used."""
@@ -85,9 +88,11 @@ class RemotingServer:
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
         self._listener = None
 
-    async def _bind(self) -> Listener:
+    async def _bind(self, *, is_exclusive: bool = False) -> Listener:
         self._turn = Turn(asyncio.get_running_loop(), self._steady_ns)
-        listener = self._listener = await self._network.bind(self._new_connection, self.host, self._port, self._backlog)
+        listener = self._listener = await self._network.bind(
+            self._new_connection, self.host, self._port, self._backlog, is_exclusive=is_exclusive
+        )
         self._port = listener.port
         return listener
 

@@ -61,12 +61,14 @@ class MemoryNetwork:
         """The number of connections from outside clients."""
         return sum(not isinstance(transport, MemoryTransport) for transport in self._served)
 
-    async def bind(self, new_protocol: NewProtocol, host: str, port: int, backlog: int) -> Listener:
+    async def bind(
+        self, new_protocol: NewProtocol, host: str, port: int, backlog: int, *, is_exclusive: bool = False
+    ) -> Listener:
         """Returns a listener for the port, in memory and, if the network is open, on a socket."""
         if port in self._listeners:
             raise OSError(errno.EADDRINUSE, "Address already in use")
         served = self._watched(new_protocol)
-        tcp = await self._tcp.bind(served, host, port, backlog) if self._is_open else None
+        tcp = await self._tcp.bind(served, host, port, backlog, is_exclusive=is_exclusive) if self._is_open else None
         if tcp is not None:
             port = tcp.port
             if port not in self._reserved:

@@ -63,7 +63,7 @@ def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group:
     If several properties have the same name, the last one counts, so a client cannot set another destination. Raises
     DelayedTransaction if the message has a delay level.
     """
-    if props.contains(encoded, _DELAY) and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
+    if encoded.find(_DELAY) >= 0 and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
         raise DelayedTransaction(
             "a transactional message cannot be delayed: send it without a delay level, or send it outside a transaction"
         )

@@ -10,8 +10,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from rocketmq_broker.platform.limits import reserve_port
 from rocketmq_broker.remoting import acceptor
 from rocketmq_broker.remoting.acceptor import Acceptor
+from rocketmq_broker.remoting.network import TcpNetwork
 
 
 class Listening:
@@ -105,3 +107,19 @@ async def test_a_listener_that_was_stopped_while_it_rests_stays_stopped(short_re
     await asyncio.sleep(0.05)
     assert it.connected == 0
     client.close()
+
+
+async def test_an_exclusive_bind_refuses_a_port_that_another_server_has_bound() -> None:
+    network = TcpNetwork()
+    first = await network.bind(asyncio.Protocol, "127.0.0.1", 0, 10)
+    port = first.port
+    with pytest.raises(OSError, match="bind") as refused:
+        await network.bind(asyncio.Protocol, "127.0.0.1", port, 10, is_exclusive=True)
+    assert refused.value.errno == errno.EADDRINUSE
+    first.stop()
+    second = await network.bind(asyncio.Protocol, "127.0.0.1", port, 10, is_exclusive=True)
+    reserved = reserve_port("127.0.0.1", port)
+    second.start()
+    second.stop()
+    if reserved is not None:
+        reserved.close()

@@ -10,8 +10,9 @@ import pytest
 
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, UnreadableMessage
 from rocketmq_broker.client.errors import ClientError, UnreadableAnswer
-from rocketmq_broker.client.instance.unreadable import messages_of, understood
+from rocketmq_broker.client.instance.calls import understood
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.pull.queue_requests import messages_of
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
 from rocketmq_broker.client.push.listener_runners import ListenerThreads
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics

@@ -1,11 +1,20 @@
-"""Sends one request to one address, and translates connection errors to the client's errors."""
+"""Sends one request to one address, and translates errors of connections and of decoding to the client's errors."""
 
-from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, RequestTimedOut
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
+
+from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, ClientError, RequestTimedOut, UnreadableAnswer
+from rocketmq_broker.message import MessageError
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.errors import RemotingError, RemotingTimeout
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 async def ask(
@@ -59,3 +68,18 @@ async def send_oneway(
         await remoting.invoke_oneway(address, code, header, body, remark=remark)
     except RemotingError as error:
         raise BrokerUnreachable(f"{code.name}: {error}") from error
+
+
+def understood(ask: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Decorates a request method so that it raises UnreadableAnswer, a ClientError, if the response cannot be decoded."""
+
+    @functools.wraps(ask)
+    async def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await ask(*args, **kwargs)
+        except ClientError:
+            raise
+        except (ProtocolError, MessageError) as error:
+            raise UnreadableAnswer(f"the response cannot be decoded: {error}") from error
+
+    return asked

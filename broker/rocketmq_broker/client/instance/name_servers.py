@@ -5,8 +5,7 @@ import os
 import re
 
 from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, IllegalConfiguration, NameServerUnreachable
-from rocketmq_broker.client.instance.calls import ask
-from rocketmq_broker.client.instance.unreadable import understood
+from rocketmq_broker.client.instance.calls import ask, understood
 from rocketmq_broker.message.text.mistakes import kind_of
 from rocketmq_broker.protocol.bodies.route import ClusterInfo, TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from rocketmq_broker.client.checks.argument_check import check_batch, check_target
 from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, ClientError, NameServerUnreachable, SendFailed
 from rocketmq_broker.client.instance.broker_calls import TIMEOUT_MS, BrokerCalls
-from rocketmq_broker.client.instance.calls import ask_for_success
+from rocketmq_broker.client.instance.calls import ask_for_success, understood
 from rocketmq_broker.client.instance.namespace import NO_NAMESPACE, Namespace
 from rocketmq_broker.client.instance.routes import Routes
-from rocketmq_broker.client.instance.unreadable import understood
 from rocketmq_broker.client.producer.queue_selection import QueueSelector
 from rocketmq_broker.client.producer.send_result import SendResult, SendStatus
 from rocketmq_broker.client.producer.sendability import LatestSends

@@ -5,7 +5,7 @@ from typing import Final
 
 from rocketmq_broker.client.errors import ClientError, NameServerUnreachable
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
-from rocketmq_broker.client.instance.unreadable import understood
+from rocketmq_broker.client.instance.calls import understood
 from rocketmq_broker.protocol.bodies.broker import KVTable
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.java_properties import parse_properties

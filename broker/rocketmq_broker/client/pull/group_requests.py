@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
-from rocketmq_broker.client.instance.unreadable import understood
+from rocketmq_broker.client.instance.calls import understood
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.bodies.group import (

@@ -1,15 +1,18 @@
 """Requests that read a queue and commit a group's offset in it (RocketMQ's MQClientAPIImpl and PullAPIWrapper)."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 from rocketmq_broker.client.errors import BrokerError
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
-from rocketmq_broker.client.instance.unreadable import messages_of, understood
+from rocketmq_broker.client.instance.calls import understood
 from rocketmq_broker.client.pull.subscription import Subscription
-from rocketmq_broker.message import MessageExt, MessageQueue
-from rocketmq_broker.message.record import MAX_BODY_LENGTH, decode_records
+from rocketmq_broker.message import MessageExt, MessageQueue, sysflag
+from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
+from rocketmq_broker.message.record import MAX_BODY_LENGTH, Record, decode_records, to_message
 from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -27,6 +30,8 @@ from rocketmq_broker.protocol.headers.pull import (
     UpdateConsumerOffsetRequestHeader,
 )
 
+logger = logging.getLogger(__name__)
+
 PULL_SUSPEND_MS = 15_000
 PULL_GRACE_MS = 15_000
 """The timeout of a pull in milliseconds, in addition to the time for which the broker may hold the pull."""
@@ -37,6 +42,17 @@ _PULLED = (
     ResponseCode.PULL_RETRY_IMMEDIATELY,
     ResponseCode.PULL_OFFSET_MOVED,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableMessage(MessageExt):
+    """A message whose compressed body is damaged or too long for the consumer. `body` is the stored body.
+
+    A push consumer moves it to the dead-letter topic without calling the listener. A pull consumer returns it.
+    """
+
+    problem: str
+    """The reason why the body cannot be decompressed."""
 
 
 class PullAnswer(NamedTuple):
@@ -193,3 +209,36 @@ def _offset_header(group: str, queue: MessageQueue, offset: int) -> UpdateConsum
     return UpdateConsumerOffsetRequestHeader(
         consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, commit_offset=offset, broker_name=queue.broker_name
     )
+
+
+def messages_of(records: Iterable[Record], broker_name: str, *, max_body_length: int) -> tuple[list[MessageExt], int | None]:
+    """Returns the messages of one pull, and the queue offset of the first message left for the next pull, or None.
+
+    `max_body_length` limits the length of each decompressed body. It also limits their total length in one pull, as a protection
+    against many compression bombs.
+    """
+    messages: list[MessageExt] = []
+    room = max_body_length
+    for record in records:
+        is_compressed = bool(record.sys_flag & sysflag.COMPRESSED)
+        try:
+            message = to_message(record, broker_name, max_body_length=room)
+        except CorruptRecord as error:
+            is_too_long = isinstance(error, BodyTooLong)
+            if is_too_long and room < max_body_length:
+                return messages, record.queue_offset
+            message = unreadable(record, broker_name, str(error))
+            if is_too_long:
+                room = 0  # the part that was decompressed used up the limit
+        messages.append(message)
+        if is_compressed:
+            room -= min(room, len(message.body))
+    return messages, None
+
+
+def unreadable(record: Record, broker_name: str, problem: str) -> UnreadableMessage:
+    """Returns the record as an UnreadableMessage, and logs an error."""
+    stored = to_message(replace(record, sys_flag=record.sys_flag & ~sysflag.COMPRESSED), broker_name)
+    logger.error("message %s of topic %s cannot be read: %s", stored.message_id, stored.topic, problem)
+    values = {field.name: getattr(stored, field.name) for field in fields(stored)}
+    return UnreadableMessage(**{**values, "sys_flag": record.sys_flag}, problem=problem)

@@ -7,9 +7,9 @@ from typing import Final
 from rocketmq_broker.client.checks.listener_check import is_async
 from rocketmq_broker.client.errors import MessagesWithdrawn
 from rocketmq_broker.client.instance.namespace import Namespace
-from rocketmq_broker.client.instance.unreadable import UnreadableMessage
 from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.pull.queue_requests import UnreadableMessage
 from rocketmq_broker.client.push.listener_runners import ListenerCancelled, ListenerNotRun
 from rocketmq_broker.message import MessageExt
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
-from rocketmq_broker.client.instance.unreadable import UnreadableMessage
 from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.client.pull.queue_requests import UnreadableMessage
 from rocketmq_broker.client.push.listener_call import ListenerCall
 from rocketmq_broker.client.push.listener_runners import ListenerRunner, NoThreadLeft
 from rocketmq_broker.client.push.message_return import MessageReturn

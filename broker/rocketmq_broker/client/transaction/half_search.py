@@ -5,7 +5,7 @@ from typing import Final
 
 from rocketmq_broker.client.errors import BrokerError, TransactionNotFound
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
-from rocketmq_broker.client.instance.unreadable import understood
+from rocketmq_broker.client.instance.calls import understood
 from rocketmq_broker.message import properties, topics
 from rocketmq_broker.message.record import Record, decode_records
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode

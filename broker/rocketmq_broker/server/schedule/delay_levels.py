@@ -37,7 +37,7 @@ def parse_delay_levels(text: str) -> tuple[int, ...]:
 
 def delay_level(encoded_properties: bytes) -> int:
     """Returns the delay level in the message's properties, or 0. Raises IllegalMessage if the level is not a number."""
-    if not properties.contains(encoded_properties, _DELAY):
+    if encoded_properties.find(_DELAY) < 0:
         return 0
     text = properties.find(encoded_properties, properties.DELAY_TIME_LEVEL)
     try:

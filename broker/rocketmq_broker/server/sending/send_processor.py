@@ -173,7 +173,7 @@ class SendProcessor:
         refuse_too_much(header.topic, encoded)
         now_ms = self._clock()
         level = delay_level(encoded)
-        if level <= 0 and props.contains(encoded, TIMER):
+        if level <= 0 and encoded.find(TIMER) >= 0:
             level = timed_level(encoded, now_ms, self._delay_levels_ms)
             encoded = props.put(encoded, props.DELAY_TIME_LEVEL, str(level)) if level > 0 else encoded
         traffic = self._statistics.traffic

@@ -75,9 +75,9 @@ class StoredProperties:
 
     def of(self, encoded: bytes) -> bytes:
         """Returns the properties of a plain message, without WAIT, which is meaningless to consumers."""
-        if props.contains(encoded, _WAIT_AMONG_OTHERS):
+        if encoded.find(_WAIT_AMONG_OTHERS) >= 0:
             encoded = encoded.replace(_WAIT_AMONG_OTHERS, b"\x02", 1)
-        elif props.contains(encoded, _WAIT):
+        elif encoded.find(_WAIT) >= 0:
             encoded = props.remove(encoded, (props.WAIT_STORE_MSG_OK,))
         return self.of_waiting(encoded)
 
@@ -87,7 +87,7 @@ class StoredProperties:
         if len(encoded) > self._max_bytes_before_it:
             # A consumer has sent the message again. Its properties leave no room for the cluster, and take precedence over it.
             return encoded
-        if props.contains(encoded, _CLUSTER):
+        if encoded.find(_CLUSTER) >= 0:
             return props.put(encoded, props.CLUSTER, self._cluster)
         if not encoded or encoded.endswith(b"\x02"):
             return encoded + self._property
@@ -150,10 +150,10 @@ class BatchSize:
 def without_brokers_own(encoded: bytes) -> bytes:
     """Returns the properties without those that only a broker writes."""
     if (
-        props.contains(encoded, _OWN_DESTINATION)
-        or props.contains(encoded, _OWN_COUNT)
-        or props.contains(encoded, _OWN_OFFSET)
-        or props.contains(encoded, _OWN_ORIGIN)
+        encoded.find(_OWN_DESTINATION) >= 0
+        or encoded.find(_OWN_COUNT) >= 0
+        or encoded.find(_OWN_OFFSET) >= 0
+        or encoded.find(_OWN_ORIGIN) >= 0
     ):
         return props.remove(encoded, BROKERS_OWN)
     return encoded
@@ -161,7 +161,7 @@ def without_brokers_own(encoded: bytes) -> bytes:
 
 def count_keys(encoded: bytes) -> int:
     """Returns the number of keys. The result may be slightly too high, because repeated spaces are counted as keys."""
-    if not props.contains(encoded, _KEYS):
+    if encoded.find(_KEYS) < 0:
         return 0
     keys = props.find(encoded, props.KEYS)
     return keys.count(props.KEY_SEPARATOR) + 1 if keys else 0
@@ -193,9 +193,9 @@ def _refuse_length(encoded: bytes) -> None:
 
 def begins_transaction(encoded: bytes) -> bool:
     """Returns True if the property TRAN_MSG is true."""
-    if props.contains(encoded, _TRANSACTION_AMONG_OTHERS):
+    if encoded.find(_TRANSACTION_AMONG_OTHERS) >= 0:
         return True
-    return props.contains(encoded, _TRANSACTION) and (props.find(encoded, props.TRANSACTION_PREPARED) or "").lower() == "true"
+    return encoded.find(_TRANSACTION) >= 0 and (props.find(encoded, props.TRANSACTION_PREPARED) or "").lower() == "true"
 
 
 def stored_sys_flag(sys_flag: int, *, is_transactional: bool) -> int:
@@ -221,7 +221,7 @@ def refuse_in_batch(topic: bytes, encoded: bytes) -> None:
     """Raises IllegalMessage if the message is not allowed in a batch."""
     if topic.startswith(_RETRY):
         raise IllegalMessage("a retry topic does not accept batches")
-    if delay_level(encoded) > 0 or props.contains(encoded, TIMER):
+    if delay_level(encoded) > 0 or encoded.find(TIMER) >= 0:
         raise IllegalMessage("a batch must not contain delayed messages")
     if begins_transaction(encoded):
         raise IllegalMessage("a batch must not contain transactional messages")

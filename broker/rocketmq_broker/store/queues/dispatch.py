@@ -77,7 +77,7 @@ def unit_tags_code(topic: bytes, properties: bytes, store_timestamp: int, delay_
         level = _delay_level(properties)
         if level > 0:
             return store_timestamp + delay_levels_ms[min(level, len(delay_levels_ms)) - 1]
-    if not message_properties.contains(properties, _TAGS):
+    if properties.find(_TAGS) < 0:
         return 0
     tags = message_properties.find(properties, message_properties.TAGS)
     return _remembered_tags_code(tags) if tags is None or len(tags) <= _MAX_REMEMBERED_LENGTH else tags_code(tags)

@@ -42,9 +42,11 @@ class TappedNetwork:
         self._network = network
         self._tap = tap
 
-    async def bind(self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int) -> Listener:
+    async def bind(
+        self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int, *, is_exclusive: bool = False
+    ) -> Listener:
         """Binds a port. Raises OSError."""
-        return await self._network.bind(lambda: self.served(new_protocol()), host, port, backlog)
+        return await self._network.bind(lambda: self.served(new_protocol()), host, port, backlog, is_exclusive=is_exclusive)
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
         """Makes a connection. Raises OSError, ssl.SSLError."""

@@ -36,7 +36,7 @@ class CheckPolicy:
         The first check is never due after the message's expiry, regardless of the immunity time.
         """
         wait_ms = self.transaction_timeout_ms
-        if props.contains(encoded_properties, _IMMUNITY):
+        if encoded_properties.find(_IMMUNITY) >= 0:
             wait_ms = _immunity_ms(encoded_properties, wait_ms)
         return begun_ms + min(wait_ms, self.file_reserved_ms + 1)
 

@@ -155,7 +155,9 @@ class _NetworkOfProcess:
         self._machines = machines
         self._connections = connections
 
-    async def bind(self, new_protocol: NewProtocol, host: str, port: int, backlog: int) -> Listener:
+    async def bind(
+        self, new_protocol: NewProtocol, host: str, port: int, backlog: int, *, is_exclusive: bool = False
+    ) -> Listener:
         """Binds a port of the process. Port 0 selects a free port. Raises OSError."""
         return self._machines.bind(self._owner, new_protocol, host, port)
 
