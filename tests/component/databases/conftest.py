@@ -4,6 +4,13 @@ import pytest
 
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.message.properties import UNIQUE_KEY
+from tests.passing_time import Clock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Returns the clock of tests/component/conftest.py, which is not loaded under Windows: it needs the demo's libraries."""
+    return Clock()
 
 
 @pytest.fixture
