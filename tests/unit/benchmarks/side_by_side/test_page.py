@@ -120,10 +120,10 @@ def is_less_everywhere(column: str) -> bool:
     return all(number(ours) < number(apache) for ours, apache in both if ours and apache)
 
 
-IS_ABOUT_AS_FAST = 0.8 <= ratio("ASYNC", 128) <= 1.25
+WARM = [ratio(flush, each) for flush in ("SYNC", "ASYNC") for each in (1, 32, 128)]
 STATEMENTS = [
-    (PAGE, "ours is about as fast as Apache's with ASYNC_FLUSH and 128 in flight", IS_ABOUT_AS_FAST),
-    (COMPARISON, "about as fast as a warm one of Apache's with ASYNC_FLUSH and 128 transactions", IS_ABOUT_AS_FAST),
+    (PAGE, "Warm, ours is ahead of Apache's in each row of transactions", min(WARM) > 1.25),
+    (COMPARISON, "it commits more than a warm one of Apache's", min(WARM) > 1.25),
     (
         PAGE,
         "With ASYNC_FLUSH and many in flight ours leads by more in the cold rows",
