@@ -110,6 +110,10 @@ def read_books(orders: Database, credits: Database, stock: Database | None, stor
     )
 
 
+def _is_segment(path: Path) -> bool:
+    return path.parent.name == "commitlog" and _SEGMENT_NAME.fullmatch(path.name) is not None
+
+
 def _is_torn(damage: Damage, segments: Mapping[int, bytes], torn: Iterable[range]) -> bool:
     """Returns True if damage begins with a record of which a part was not synced, and ends where unsynced records end."""
     begins, ends = damage.commit_log_offset, damage.commit_log_offset + damage.size
@@ -139,17 +143,9 @@ def read_store(files: Files, unsynced: Iterable[tuple[Path, range]] = ()) -> Bro
 
     Omits damage in the parts of files that were `unsynced` at a power failure: it is not damage to a message that was stored.
     """
-    segments = {
-        int(path.name): content
-        for path, content in files.items()
-        if path.parent.name == "commitlog" and _SEGMENT_NAME.fullmatch(path.name)
-    }
+    segments = {int(path.name): content for path, content in files.items() if _is_segment(path)}
     offsets = next((content for path, content in files.items() if path.name == "consumerOffset.json"), b"{}")
-    torn = [
-        range(int(path.name) + lost.start, int(path.name) + lost.stop)
-        for path, lost in unsynced
-        if path.parent.name == "commitlog" and _SEGMENT_NAME.fullmatch(path.name)
-    ]
+    torn = [range(int(path.name) + lost.start, int(path.name) + lost.stop) for path, lost in unsynced if _is_segment(path)]
     found = tuple(scan_bytes(segments))
     return BrokerStore(
         tuple(it for it in found if isinstance(it, LogRecord) or not _is_torn(it, segments, torn)),

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from lab.simulation.judges.books import read_store
 from rocketmq_broker.client import ClientError, ConsumeContext, ConsumeStatus, MessageExt, Producer, PushConsumer
 from rocketmq_broker.message import properties, topics
 from rocketmq_broker.message.record import Record, decode_records
@@ -32,7 +33,6 @@ from rocketmq_broker.testing.exploring import ExploredWorld, WorldFailed, explor
 from rocketmq_broker.testing.exploring.fault_rows import BROKER
 from rocketmq_broker.testing.simulation.servers import BROKER_PORT
 from rocketmq_commitlog.commit_log import LogRecord
-from rocketmq_commitlog.segment_bytes import scan_bytes
 from tests.component.testing.exploring.small_bank import order
 
 GROUP: Final = "bank"
@@ -188,10 +188,9 @@ def test_a_message_that_always_fails_is_delivered_seventeen_times_and_is_a_dead_
         await consumer.start()
 
     def dead_letters() -> set[str]:
-        files = world.simulated.machines[BROKER].disk.contents()
-        log = {int(path.name): content for path, content in files.items() if path.parent.name == "commitlog"}
+        stored = read_store(world.simulated.machines[BROKER].disk.contents()).records
         dead = topics.dead_letter_topic(GROUP).encode()
-        found = [record for record in scan_bytes(log) if isinstance(record, LogRecord) and record.topic == dead]
+        found = [record for record in stored if isinstance(record, LogRecord) and record.topic == dead]
         return {properties.find(record.properties, properties.KEYS) or "" for record in found}
 
     world.run(shop=sent.shop, bank=bank, until=lambda: sent.stored <= dead_letters())
