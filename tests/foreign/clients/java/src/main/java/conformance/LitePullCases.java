@@ -1,6 +1,8 @@
 package conformance;
 
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.TreeSet;
 import org.apache.rocketmq.client.consumer.DefaultLitePullConsumer;
@@ -40,8 +42,7 @@ final class LitePullCases {
         List<MessageExt> polled = pollAll(consumer, 5);
         Check.equal(Text.range("message ", 15, 20), Text.inOrder(polled), "bodies from offset 15");
         Check.equal(List.of(15L, 16L, 17L, 18L, 19L), polled.stream().map(MessageExt::getQueueOffset).toList(), "queue offsets");
-        consumer.commitSync();
-        Check.eventually(DELIVERY_MS, "committed offset 20", () -> consumer.committed(queue) == 20);
+        commit(env, consumer, topic, List.of(queue), 20);
 
         consumer.seekToBegin(queue);
         Check.equal(Text.range("message ", 0, 20), Text.inOrder(pollAll(consumer, 20)), "bodies from the beginning");
@@ -64,7 +65,7 @@ final class LitePullCases {
         consumer.subscribe(topic, "*");
         consumer.start();
         Check.equal(new TreeSet<>(Text.range("message ", 0, 10)), Text.distinct(pollAll(consumer, 10)), "bodies");
-        consumer.commitSync();
+        commit(env, consumer, topic, consumer.fetchMessageQueues(topic), 10);
         consumer.shutdown();
         ConsumeCases.send(env, topic, Text.range("message ", 10, 20));
 
@@ -80,6 +81,16 @@ final class LitePullCases {
         DefaultLitePullConsumer fresh = env.configure(new DefaultLitePullConsumer(group, Account.HOOK));
         env.onClose(fresh::shutdown);
         return fresh;
+    }
+
+    /** Commits until the broker has offsets that add up to n; see Env.shutDownCommitted. */
+    private static void commit(Env env, DefaultLitePullConsumer consumer, String topic, Collection<MessageQueue> queues, int n)
+        throws Exception {
+        Check.eventually(DELIVERY_MS, "committed offsets that add up to " + n, () -> {
+            consumer.commitSync();
+            consumer.getOffsetStore().persistAll(new HashSet<>(queues));
+            return env.committed(consumer.getConsumerGroup(), topic, queues) == n;
+        });
     }
 
     private static List<MessageExt> pollAll(DefaultLitePullConsumer consumer, int n) {

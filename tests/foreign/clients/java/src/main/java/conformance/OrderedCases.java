@@ -47,7 +47,7 @@ final class OrderedCases {
         sendSteps(env, topic, 5, 10);
         steps.inbox.awaitExactly(40, DELIVERY_MS, QUIET_MS);
 
-        second.shutdown();
+        env.shutDownCommitted(second, topic, 20);
         awaitLocks(topic, first, 4);
         sendSteps(env, topic, 10, 15);
         steps.inbox.awaitExactly(60, DELIVERY_MS, QUIET_MS);
