@@ -1,8 +1,9 @@
 """Plants small faults in the code, one at a time, and shows which of them no test notices: `python -m lab.mutants --count 20`.
 
 A mutant is the code with one small change, such as `<` instead of `<=`, or a call that is left out. A seed draws the mutants.
-Each is planted in a copy of the repository, and the tests of its package run until one fails: first those that name its module,
-then the others. In the end the tests that failed run without a mutant: one that fails again decides nothing. A mutant that
+First all tests run once, which takes some ten minutes, and coverage.py records which tests execute which line; the record is kept
+for the commit. Then each mutant is planted in a copy of the repository, and the tests that execute its line run until one fails,
+the quickest first. In the end the tests that failed run without a mutant: one that fails again decides nothing. A mutant that
 survives shows a missing test, a line that can be deleted, or a change without an effect. `--first 57` continues a run that was
 stopped after 56 mutants.
 """
@@ -10,39 +11,34 @@ stopped after 56 mutants.
 import ast
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Annotated, Final
+from xml.etree import ElementTree
 
 import typer
+from coverage import CoverageData
 
 from rocketmq_broker.stop_signals import until_interrupted
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-_SERVICES: Final = "tests/component/test_services_in_one_world.py"
-TESTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "broker/rocketmq_broker/store": (
-        "tests/unit/store", "tests/unit/server", "tests/component/store", "tests/component/server",
-    ),
-    "broker/rocketmq_broker/transaction": (
-        "tests/unit/transaction", "tests/unit/server/transactions", "tests/component/client",
-    ),
-    "broker/rocketmq_broker/server": (
-        "tests/unit/server", "tests/component/server", "tests/component/app", "tests/component/client",
-    ),
-    "broker/rocketmq_broker/client": ("tests/unit/client", "tests/component/client"),
-    "order_service": ("tests/unit/order_service", "tests/component/order_service", _SERVICES),
-    "credit_service": ("tests/unit/credit_service", "tests/component/credit_service", _SERVICES),
-    "pipelines": ("tests/unit/pipelines", "tests/component/pipelines"),
-}  # fmt: skip
-"""Maps each mutated package to its tests, in the order in which they run."""
+PACKAGES: Final = (
+    *(f"broker/rocketmq_broker/{package}" for package in ("store", "transaction", "server", "client")),
+    "order_service", "credit_service", "pipelines",
+)  # fmt: skip
+"""The folders that can be mutated."""
+TESTS: Final = ("tests/unit", "tests/component")
+"""The folders whose tests may notice a mutant."""
 PYTHONPATH: Final = (".", "broker", "packages/commitlog", "packages/faststream-rocketmq")
-LIMIT_S: Final = 600
-"""The time after which a test run counts as failed, in seconds."""
+STARTING_S: Final = 60
+"""A run of tests counts as failed when it takes three times as long as its tests took once, and these seconds."""
 TEST_LIMIT_S: Final = 60
 """The time after which one test counts as failed, in seconds. `make test` waits 300 s."""
 _SWAPPED: Final[Mapping[type[ast.AST], type[ast.AST]]] = {
@@ -150,76 +146,151 @@ def drawn(root: Path, packages: Sequence[str], seed: int, count: int) -> list[Mu
     return random.Random(seed).sample(places, min(count, len(places)))
 
 
-def runs_of(mutant: Mutant, copy: Path) -> list[list[str]]:
-    """Returns the test runs for a mutant: first those that import its module or have its name, then each folder.
+class Record:
+    """Which tests execute which line, and how long each test takes."""
 
-    Without such tests, those that import another module of its package come first.
+    def __init__(self, home: Path) -> None:
+        """Reads what `record` wrote into the folder."""
+        self._lines = CoverageData(str(home / "lines"))
+        self._lines.read()
+        self._files = {Path(file).as_posix(): file for file in self._lines.measured_files()}
+        self.seconds: dict[str, float] = {}
+        for case in ElementTree.parse(home / "times.xml").iter("testcase"):
+            test = f"{case.get('classname', '').replace('.', '/')}.py::{_function(case.get('name', ''))}"
+            self.seconds[test] = self.seconds.get(test, 0) + float(case.get("time", 0))
+
+    def tests_of(self, mutant: Mutant) -> list[str]:
+        """Returns the tests that execute the mutant's line, the quickest first.
+
+        For a line that runs when its module is imported, returns the tests that execute any line of the file.
+        """
+        lines = {number: {*map(_function, tests)} for number, tests in self._lines.contexts_by_lineno(mutant.file).items()}
+        # Of a statement with several lines, not each one is recorded: its first line stands for it.
+        nearest = max((number for number in lines if number <= mutant.line), default=0)
+        tests = lines.get(nearest, set()) - {""} or {test for of_line in lines.values() for test in of_line if test}
+        return sorted(tests, key=lambda test: (self.seconds.get(test, 0), test))
+
+
+def _function(context: str) -> str:
+    """Returns the test function of a context, which ends with its parameters and its phase."""
+    return context.partition("|")[0].partition("[")[0]
+
+
+def record(copy: Path, home: Path) -> None:
+    """Runs all tests in a copy of the repository, and writes which lines each executes, and its seconds, into an empty folder.
+
+    Prints the tests that fail. Some do only because they are recorded, such as those that forbid a unit test to open a file.
     """
-    (tests,) = (tests for package, tests in TESTS.items() if mutant.file.startswith(f"{package}/"))
-    module = mutant.file.removeprefix("broker/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    files = [path for folder in tests for path in sorted((copy / folder).rglob("test_*.py"))]
-    texts = {str(path.relative_to(copy)): f"{path} {path.read_text()}" for path in files}
-    names = (f"from {module} import", f"test_{Path(mutant.file).stem}")
-    near = [path for path, text in texts.items() if any(name in text for name in names)]
-    near = near or [path for path, text in texts.items() if f"from {module.rpartition('.')[0]}." in text]
-    return [run for run in (near, *([folder] for folder in tests)) if run]
+    settings = home / "coverage.ini"
+    settings.write_text(
+        f"[run]\nsource = {','.join(PACKAGES)}\ndata_file = {home / 'lines'}\n"
+        "concurrency = thread,greenlet\nrelative_files = true\n"
+    )
+    options = (
+        "-n", str(os.cpu_count()), "--dist", "loadfile", f"--junitxml={home / 'times.xml'}",
+        "--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report=",
+    )  # fmt: skip
+    failed = failures(copy, TESTS, *options)
+    if failed:
+        typer.echo(f"{len(failed)} tests failed while they were recorded: {' '.join(failed[:10])}", err=True)
 
 
-def failures(copy: Path, tests: Sequence[str], *options: str) -> list[str]:
+def failures(copy: Path, tests: Collection[str], *options: str, limit_s: float | None = None) -> list[str]:
     """Runs tests in a copy, and returns those that failed, or the names of all if pytest itself fails or does not end."""
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(str(copy / folder) for folder in PYTHONPATH),
         "PYTHONDONTWRITEBYTECODE": "",
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--timeout={TEST_LIMIT_S}", *options, *tests]
-    try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    except subprocess.TimeoutExpired:
-        return [*tests]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as named:
+        named.write("\n".join(tests))
+        named.flush()
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--timeout={TEST_LIMIT_S}", *options]
+        try:
+            done = subprocess.run(
+                [*command, f"@{named.name}"],
+                cwd=copy,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=limit_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return [*tests]
     lines = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED tests/", "ERROR tests/"))]
     return ([name.split("[")[0] for name in lines] or [*tests]) if done.returncode else []
 
 
-def noticed_by(mutant: Mutant, copy: Path, runs: Sequence[Sequence[str]]) -> list[str]:
+def noticed_by(mutant: Mutant, copy: Path, tests: Sequence[str], limit_s: float | None = None) -> list[str]:
     """Returns the tests that fail first with the mutant in this copy, or none if it survives. The copy is restored."""
     path = copy / mutant.file
     source = path.read_bytes()
     path.write_bytes(mutant.planted_in(source))
     try:
-        return next(filter(None, (failures(copy, tests, "-x") for tests in runs)), [])
+        return failures(copy, tests, "-x", limit_s=limit_s) if tests else []
     finally:
         path.write_bytes(source)
+
+
+def cloned(folder: Path) -> Path:
+    """Returns a new copy of the repository's last commit, whose bytecode is valid for the content of its source alone.
+
+    Two mutants of a file may have the same size and time.
+    """
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(folder)], check=True)
+    compiled = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", *PACKAGES]
+    subprocess.run(compiled, cwd=folder, check=True)
+    return folder
 
 
 def main(
     count: Annotated[int, typer.Option(help="The number of mutants.", min=1)] = 20,
     seed: Annotated[int, typer.Option(help="The seed that draws them.")] = 1,
-    package: Annotated[list[str] | None, typer.Option(help="A package to mutate; by default all in TESTS.")] = None,
+    package: Annotated[list[str] | None, typer.Option(help="A package to mutate; by default all in PACKAGES.")] = None,
     first: Annotated[int, typer.Option(help="The first of the drawn mutants to plant.", min=1)] = 1,
 ) -> None:
     """Draws mutants and prints for each the test that noticed it, and in the end those that were not noticed."""
-    packages = package or list(TESTS)
-    unknown = sorted({*packages} - {*TESTS})
+    packages = package or PACKAGES
+    unknown = sorted({*packages} - {*PACKAGES})
     if unknown:
-        raise typer.BadParameter(f"no tests are known for {', '.join(unknown)}; choose from {', '.join(TESTS)}")
-    found: dict[Mutant, list[str]] = {}
+        raise typer.BadParameter(f"cannot mutate {', '.join(unknown)}; choose from {', '.join(PACKAGES)}")
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Path(folder) / "copy"
-        subprocess.run(["git", "clone", "-q", str(ROOT), str(copy)], check=True)
-        # Two mutants of a file may have the same size and time: bytecode is valid for the content of its source alone.
-        compiled = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", *TESTS]
-        subprocess.run(compiled, cwd=copy, check=True)
-        for number, mutant in enumerate(drawn(copy, packages, seed, count)[first - 1 :], first):
-            found[mutant] = noticed_by(mutant, copy, runs_of(mutant, copy))
-            typer.echo(f"{number:4} {mutant}\n     {' '.join(found[mutant]) or 'SURVIVED'}")
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for number in range(os.cpu_count() or 1):
+            copies.put(cloned(Path(folder) / f"copy-{number}"))
+        recorded = cloned(Path(folder) / "recorded")
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        home = ROOT / "build" / "mutants" / commit
+        if not (home / "times.xml").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            home.mkdir(parents=True)
+            typer.echo("recording which tests execute which line: some ten minutes", err=True)
+            record(recorded, home)
+        by_line = Record(home)
+
+        def plant(mutant: Mutant) -> list[str]:
+            copy = copies.get()
+            try:
+                tests = by_line.tests_of(mutant)
+                expected_s = sum(by_line.seconds.get(test, 0) for test in tests)
+                return noticed_by(mutant, copy, tests, STARTING_S + 3 * expected_s)
+            finally:
+                copies.put(copy)
+
+        mutants = drawn(recorded, packages, seed, count)[first - 1 :]
+        found: dict[Mutant, list[str]] = {}
+        with ThreadPoolExecutor(copies.qsize()) as threads:
+            for number, (mutant, tests) in enumerate(zip(mutants, threads.map(plant, mutants), strict=True), first):
+                found[mutant] = tests
+                typer.echo(f"{number:4} {mutant}\n     {' '.join(tests[:3]) or 'SURVIVED'}")
         named = sorted({test for tests in found.values() for test in tests})
-        broken = {*failures(copy, named)} if named else set()
+        broken = {*failures(copies.get(), named)} if named else set()
     survived = [mutant for mutant, tests in found.items() if not tests]
     undecided = [mutant for mutant, tests in found.items() if broken.intersection(tests)]
     noticed = len(found) - len(survived) - len(undecided)
     typer.echo(f"seed {seed}: {noticed} of {len(found)} mutants noticed, {len(survived)} survived, {len(undecided)} undecided")
     for mutant in [*survived, *undecided]:
-        typer.echo(f"  {mutant}  {' '.join(found[mutant])}")
+        typer.echo(f"  {mutant}  {' '.join(found[mutant][:3])}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.mutants import ROOT, TESTS, drawn, failures, mutants_of, noticed_by, runs_of
+from lab.mutants import PACKAGES, ROOT, TESTS, Record, drawn, failures, mutants_of, noticed_by, record
 
 SOURCE = '''"""A module: 1 + 1."""
 import logging
@@ -80,8 +80,8 @@ def test_statements_and_calls_have_mutants() -> None:
 
 def test_a_mutant_is_noticed_or_survives_and_the_copy_is_restored(project: Path) -> None:
     by_text = {mutant.before: mutant for mutant in mutants_of("summing/sums.py", SOURCE)}
-    assert noticed_by(by_text["total + number"], project, [["tests"]]) == ["tests/test_sums.py::test_sums"]
-    assert noticed_by(by_text["number < LIMIT"], project, [["tests"]]) == []
+    assert noticed_by(by_text["total + number"], project, ["tests"]) == ["tests/test_sums.py::test_sums"]
+    assert noticed_by(by_text["number < LIMIT"], project, ["tests"]) == []
     assert (project / "summing" / "sums.py").read_text() == SOURCE
 
 
@@ -92,12 +92,52 @@ def test_tests_that_fail_or_are_missing_without_a_mutant_are_failures(project: P
     assert failures(project, ["tests/of_old"]) == ["tests/of_old"]
 
 
-def test_the_tests_that_import_a_module_run_first() -> None:
-    (mutant, *_) = mutants_of("broker/rocketmq_broker/transaction/decision.py", "LIMIT = 1\n")
-    near, *folders = runs_of(mutant, ROOT)
-    assert "tests/unit/transaction/test_decision.py" in near
-    assert folders == [[folder] for folder in TESTS["broker/rocketmq_broker/transaction"]]
+def test_the_tests_that_execute_a_line_run_with_its_mutant_the_quickest_first(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "summing" / "pairs.py").write_text(
+        "import time\n\nfrom summing.sums import sums\n\n\n"
+        "def pair(a, b):\n    if a == b:\n        time.sleep(0.2)\n    return sums(\n        [a, b],\n    )\n"
+    )
+    (project / "tests" / "test_pairs.py").write_text(
+        "import pytest\n\nfrom summing.pairs import pair\n\n\n"
+        '@pytest.mark.parametrize("a", [1, 2])\ndef test_equal(a):\n    assert pair(a, a) == 2 * a\n\n\n'
+        "def test_others():\n    assert pair(1, 2) == 3\n"
+    )
+    monkeypatch.setattr("lab.mutants.PACKAGES", ["summing"])
+    monkeypatch.setattr("lab.mutants.TESTS", ["tests"])
+    home = tmp_path_factory.mktemp("record")
+    record(project, home)
+    recorded = Record(home)
+    tests = {
+        (mutant.file, mutant.line): recorded.tests_of(mutant)
+        for name in ("summing/sums.py", "summing/pairs.py")
+        for mutant in mutants_of(name, (project / name).read_text())
+    }
+    equal, others, sums = "tests/test_pairs.py::test_equal", "tests/test_pairs.py::test_others", "tests/test_sums.py::test_sums"
+    assert {*tests["summing/sums.py", 14]} == {equal, others, sums}
+    assert {*tests["summing/sums.py", 5]} == {equal, others, sums}  # executed by the import
+    assert tests["summing/pairs.py", 7] == [others, equal]
+    assert tests["summing/pairs.py", 8] == [equal]
+    assert tests["summing/pairs.py", 9] == [others, equal]
+    assert recorded.seconds[equal] > 0.4
+
+
+def test_tests_that_fail_are_recorded_and_named(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "tests" / "test_more.py").write_text(
+        "from summing.sums import sums\n\n\ndef test_more():\n    assert sums([1]) == 2\n"
+    )
+    monkeypatch.setattr("lab.mutants.PACKAGES", ["summing"])
+    monkeypatch.setattr("lab.mutants.TESTS", ["tests"])
+    home = tmp_path / "home"
+    home.mkdir()
+    record(project, home)
+    assert capsys.readouterr().err == "1 tests failed while they were recorded: tests/test_more.py::test_more\n"
+    mutants = mutants_of("summing/sums.py", SOURCE)
+    assert {*Record(home).tests_of(mutants[-1])} == {"tests/test_more.py::test_more", "tests/test_sums.py::test_sums"}
 
 
 def test_each_package_and_its_tests_exist() -> None:
-    assert [path for package, tests in TESTS.items() for path in (package, *tests) if not (ROOT / path).exists()] == []
+    assert [path for path in (*PACKAGES, *TESTS) if not (ROOT / path).exists()] == []
