@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pipelines.sources.logs.queue_ranges import RANGE_MESSAGES, QueueRange, pull, queue_ranges
-from rocketmq_broker.message.record import Record
+from rocketmq_broker.message.record import Record, lacks_bytes
 from rocketmq_commitlog.commit_log import Damage, LogRecord, keys_in
 from rocketmq_commitlog.record_batches import record_batches
 
@@ -82,7 +82,7 @@ def found_in(part: QueueRange, pages: Iterable[Sequence[Record]]) -> Iterator[Lo
 
 def _found(record: Record) -> LogRecord | Damage:
     """Converts a pulled record to the form that a scan of the commit log returns."""
-    if not record.is_intact:
+    if not record.is_intact or lacks_bytes(record.topic, record.properties):
         return Damage(record.commit_log_offset, record.size, keys_in(record.properties))
     return LogRecord(
         record.size, record.commit_log_offset, record.queue_id, record.queue_offset, record.sys_flag, record.born_timestamp,

@@ -68,10 +68,10 @@ def test_results_of_other_code_are_not_counted(tmp_path: Path) -> None:
 def test_a_failing_seed_is_shrunk_told_and_kept_as_plan_and_page(tmp_path: Path) -> None:
     ran = Ran(tmp_path, small_worlds.play_losing_order_3)
     assert ran.command.search(range(1, 101)) == 1
-    plan = read_plan((tmp_path / "simulation" / "failed" / "37.json").read_text())
+    plan = read_plan((tmp_path / "simulation" / "failed" / "The shop-37.json").read_text())
     assert [event.what for event in plan.events] == ["order.place", small_worlds.KINDS[37 % len(small_worlds.KINDS)]]
     assert plan.shape == {"brokers": 1}
-    assert "order 3 is lost" in (tmp_path / "simulation" / "failed" / "37.html").read_text()
+    assert "order 3 is lost" in (tmp_path / "simulation" / "failed" / "The shop-37.html").read_text()
     for told in (
         "The shop fails in the world of seed 37: No order is lost. order 3 is lost",
         "Shrunk from 2 faults and 10 requests to 1 fault and 1 request, in",
@@ -86,7 +86,7 @@ def test_a_failing_seed_is_shrunk_told_and_kept_as_plan_and_page(tmp_path: Path)
 def test_a_failure_is_not_exchanged_for_another_one_of_the_same_promise(tmp_path: Path) -> None:
     ran = Ran(tmp_path, small_worlds.play_losing_order_3_or_its_customer)
     assert ran.command.search(range(37, 38)) == 1
-    plan = read_plan((tmp_path / "simulation" / "failed" / "37.json").read_text())
+    plan = read_plan((tmp_path / "simulation" / "failed" / "The shop-37.json").read_text())
     (broken,) = small_worlds.play_losing_order_3_or_its_customer(plan).broken
     assert broken.text == "order 3 of 1 is lost at 0x7f3a"
 
@@ -94,7 +94,8 @@ def test_a_failure_is_not_exchanged_for_another_one_of_the_same_promise(tmp_path
 def test_a_second_failure_of_the_same_promise_is_shrunk_as_well(tmp_path: Path) -> None:
     ran = Ran(tmp_path, small_worlds.play_with_two_errors)
     assert ran.command.search(range(1, 61), goes_on=True) == 1
-    assert sorted(file.name for file in (tmp_path / "simulation" / "failed").glob("*.json")) == ["20.json", "40.json"]
+    plans = sorted(file.name for file in (tmp_path / "simulation" / "failed").glob("*.json"))
+    assert plans == ["The shop-20.json", "The shop-40.json"]
     assert ran.printed.count("fails in the same way") == 1
 
 
@@ -147,7 +148,7 @@ def test_one_seed_is_played_told_and_drawn(tmp_path: Path) -> None:
     assert ran.command.play_seed(4711) == 0
     assert "Digest: digest of 4711" in ran.printed
     assert "World 4711" in ran.printed
-    assert "simulate --seed 4711" in (tmp_path / "world-4711.html").read_text()
+    assert "simulate --seed 4711" in (tmp_path / f"{ran.command.worlds.name}-4711.html").read_text()
 
 
 def test_a_kept_plan_is_played(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def explore_test(
     test: Annotated[str, typer.Argument(metavar="MODULE:TEST", help="a test with @explore, such as tests.test_shop:test_credit")],
     seeds: Annotated[int, typer.Option(min=1, help="number of seeds; skips seeds that were played before")] = 300,
     first: Annotated[int, typer.Option(min=0, help="the first seed")] = 1,
-    seed: Annotated[int | None, typer.Option(min=0, help="play only this world, and write build/world-SEED.html")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="play only this world, and write build/TEST-SEED.html")] = None,
     plan: Annotated[Path | None, typer.Option(help="play the plan in this file", exists=True, dir_okay=False)] = None,
     picture: Annotated[Path | None, typer.Option(help="draw the world of --seed or --plan as SVG", dir_okay=False)] = None,
     check_digests: Annotated[

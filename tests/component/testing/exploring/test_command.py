@@ -71,7 +71,7 @@ def test_a_failure_is_shrunk_and_its_plan_fails_again(tmp_path: Path) -> None:
     ran = Ran(tmp_path, no_order_is_credited)
     assert ran.command.search(range(1, 6)) == 1
     assert "no_order_is_credited fails in the world of seed 1: AssertionError: an order is credited" in ran.printed
-    file = tmp_path / "simulation" / "failed" / "1.json"
+    file = tmp_path / "simulation" / "failed" / "no_order_is_credited-1.json"
     assert f"Repeat: explore --plan {file}" in ran.printed
     assert ran.command.play_plan(read_plan(file.read_bytes()), file) == 1
 
@@ -80,7 +80,7 @@ def test_a_world_that_ends_its_process_is_reported_with_the_plan_of_its_seed(tmp
     ran = Ran(tmp_path, ends_its_process)
     assert ran.command.search(range(3, 4)) == 1
     assert "A world runs to its end. its process died: exit code 7" in ran.printed
-    assert read_plan((tmp_path / "simulation" / "failed" / "3.json").read_bytes()).seed == 3
+    assert read_plan((tmp_path / "simulation" / "failed" / "ends_its_process-3.json").read_bytes()).seed == 3
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,8 @@ def test_an_exit_of_the_test_is_a_failure_whose_text_is_printed_as_it_is(tmp_pat
     assert ran.command.search(range(1, 3), goes_on=True) == 1
     assert r"fails in the world of seed 1: SystemExit: order:key:1 \udce9" in ran.printed
     assert r"World 2 fails in the same way: SystemExit: order:key:1 \udce9" in ran.printed
-    assert "order:key:1 \\udce9" in (tmp_path / "simulation" / "failed" / "1.html").read_text(encoding="utf-8")
+    page = tmp_path / "simulation" / "failed" / "exits_when_it_has_run-1.html"
+    assert "order:key:1 \\udce9" in page.read_text(encoding="utf-8")
 
 
 def test_a_process_that_is_killed_leaves_no_database(tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ def test_one_seed_is_played_and_drawn(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, [BANK, "--seed", "7", "--output", str(tmp_path), "--code", __file__])
     assert ran.exit_code == 0, ran.output
     assert "Every promise held" in ran.output
-    assert f"{BANK} --seed 7" in (tmp_path / "world-7.html").read_text()
+    assert f"{BANK} --seed 7" in (tmp_path / f"{BANK.partition(':')[2]}-7.html").read_text()
 
 
 def test_digests_of_new_interpreters_are_equal(tmp_path: Path) -> None:

@@ -139,9 +139,9 @@ def test_a_failure_tells_seed_plan_story_page_and_how_to_play_it_again(tmp_path:
     assert re.search(r"^  2 s: process.kill bank for 1 s$", text, re.MULTILINE)
     assert re.search(r"shop -> broker +half message to orders  \[order-1\]", text)
     assert re.search(r"broker -> bank +a message for its consumer  \[order-1\]", text)
-    assert f"Page: {tmp_path}/world-1.html" in text
+    assert f"Page: {tmp_path}/no_order_is_credited-1.html" in text
     assert """Repeat: @explore(plan='{"seed":1,"ends_s":4.0,"shape":{},"events":[{"at_s":2.0,"what":"process.kill",""" in text
-    assert "order-1 is credited" in (tmp_path / "world-1.html").read_text()
+    assert "order-1 is credited" in (tmp_path / "no_order_is_credited-1.html").read_text()
 
 
 def test_the_first_failing_seed_is_named_and_later_ones_are_not_played(tmp_path: Path) -> None:
@@ -362,6 +362,6 @@ def test_a_test_reports_several_violations_at_once(tmp_path: Path) -> None:
 
     text = str(failure_of(finds_two, tmp_path))
     assert text.startswith(f"finds_two fails in the world of seed 1: {promise} order-1 has none\n  {promise} order-2 has two\n")
-    page = (tmp_path / "world-1.html").read_text()
+    page = (tmp_path / "finds_two-1.html").read_text()
     assert "order-1 has none" in page
     assert "order-2 has two" in page

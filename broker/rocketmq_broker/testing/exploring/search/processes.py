@@ -18,6 +18,8 @@ from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan
 
 PATIENCE_S: Final = 600.0
 """The time limit of one world in real seconds."""
+_STARTING_S: Final = 60.0
+"""The time that a new process has to start and to draw a plan, even if a world has less time than that."""
 _WORLDS_PER_PROCESS: Final = 2000
 """The number of worlds after which a process is replaced, to limit the effect of memory leaks."""
 _LOOK_S: Final = 0.5
@@ -149,7 +151,7 @@ class PlayingProcesses:
         process = _PlayingProcess(self._worlds, self._environment)
         try:
             process.begin(request._replace(failure=failure))
-            end = process.end_of_world() if wait([process.connection], timeout=self._patience_s) else None
+            end = process.end_of_world() if wait([process.connection], timeout=max(self._patience_s, _STARTING_S)) else None
         finally:
             process.kill()
         if end is None:

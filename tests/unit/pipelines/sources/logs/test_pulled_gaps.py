@@ -1,5 +1,7 @@
 """Tests that messages that a broker has lost are found in the results of pulls."""
 
+from dataclasses import replace
+
 from pipelines.sources.logs.pulled_log_source import found_in
 from pipelines.sources.logs.queue_ranges import QueueRange
 from rocketmq_broker.message.record import Record
@@ -32,3 +34,9 @@ def test_queue_offsets_that_are_left_out_are_a_gap() -> None:
     assert gaps(page(6, 7, 8)) == [(0, 600, 6)]
     assert gaps(page(5, 6)) == [(700, 0, None)]
     assert gaps() == [(0, 0, None)]
+
+
+def test_a_message_whose_properties_were_never_written_is_damage() -> None:
+    (message,) = page(5)
+    torn = replace(message, properties=b"KEYS\x01order-1\x02" + bytes(9))
+    assert list(found_in(QueueRange("orders", 0, 5, 6), [[torn]])) == [Damage(500, 100, ("order-1",))]
