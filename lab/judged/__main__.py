@@ -32,7 +32,7 @@ def main(
     console = Console()
     home.mkdir(parents=True, exist_ok=True)
     logging.disable(logging.WARNING)  # that the broker is away, which this program sees to
-    played = run(home, broker, minutes * 60, seed)
+    played = run(home, broker, minutes * 60, seed, Console(stderr=True).print)
     try:
         verdicts = judge(played.history, home)
     except CannotBuild as error:

@@ -4,8 +4,8 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,9 @@ MAX_SETTLING_S = 180
 """The time after the last fault in which every committed order is to be delivered and credited."""
 
 
+_TOLD_EVERY_S = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
     """The history of a run, with its counts."""
@@ -34,8 +37,8 @@ class JudgedRun:
     faults: Mapping[str, int]
 
 
-def run(home: Path, broker: JudgedBroker, seconds: float, seed: int) -> JudgedRun:
-    """Runs the shop on the broker for some seconds, and until nothing is left to do."""
+def run(home: Path, broker: JudgedBroker, seconds: float, seed: int, tell: Callable[[str], None]) -> JudgedRun:
+    """Runs the shop on the broker for some seconds, and until nothing is left to do. Tells each minute how far it is."""
     chance, observations = random.Random(seed), Observations()
     with Processes(home / "logs") as processes, started_system(processes, home, broker) as (system, victim):
         state = ShopState(
@@ -50,7 +53,7 @@ def run(home: Path, broker: JudgedBroker, seconds: float, seed: int) -> JudgedRu
             watching = [pool.submit(consumers.run), pool.submit(watch_credits, state, observations)]
             acting = [pool.submit(JudgedCustomers(system.order_url, observations, chance).run), pool.submit(faults.run)]
             try:
-                time.sleep(seconds)
+                play_for(seconds, [*watching, *acting], lambda: tell(_progress(observations, faults)))
                 observations.is_over.set()
                 for actor in acting:
                     actor.result()
@@ -63,6 +66,23 @@ def run(home: Path, broker: JudgedBroker, seconds: float, seed: int) -> JudgedRu
                 watcher.result()
     responses = Counter(str(one.status).lower() for one in observations.found if isinstance(one, ObservedRequest))
     return JudgedRun(operations_of(observations.found, end), responses, faults.played)
+
+
+def play_for(seconds: float, tasks: Sequence[Future[None]], tell: Callable[[], None]) -> None:
+    """Waits, and calls `tell` each minute. Raises the error of a task as soon as it fails."""
+    ends_s = time.monotonic() + seconds
+    while (left_s := ends_s - time.monotonic()) > 0:
+        ended, _ = wait(tasks, timeout=min(left_s, _TOLD_EVERY_S), return_when=FIRST_COMPLETED)
+        if ended:
+            for task in ended:
+                task.result()
+            return
+        tell()
+
+
+def _progress(observations: Observations, faults: JudgedFaults) -> str:
+    requests = sum(isinstance(one, ObservedRequest) for one in list(observations.found))
+    return f"{requests:,} requests, {sum(faults.played.values()):,} faults"
 
 
 def _wait_until_settled(state: ShopState, consumers: JudgedConsumers, watching: Iterable[Future[None]]) -> None:

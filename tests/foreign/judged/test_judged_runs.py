@@ -21,7 +21,7 @@ SEED = 48
 
 @pytest.mark.parametrize("broker", [JudgedBroker.OURS, pytest.param(JudgedBroker.APACHE, marks=pytest.mark.java)])
 def test_a_run_with_faults_is_linearizable(broker: JudgedBroker, tmp_path: Path) -> None:
-    played = run(tmp_path, broker, SECONDS, SEED)
+    played = run(tmp_path, broker, SECONDS, SEED, print)
     verdicts = judge(played.history, tmp_path)
 
     print(dict(played.responses), dict(played.faults), verdicts)
