@@ -34,8 +34,13 @@ PACKAGES: Final = (
     "order_service", "credit_service", "pipelines",
 )  # fmt: skip
 """The folders that can be mutated."""
-TESTS: Final = ("tests/unit", "tests/component")
-"""The folders whose tests may notice a mutant."""
+TESTS: Final = (
+    *(f"tests/{kind}/{package}" for kind in ("unit", "component") for package in (
+        "store", "server", "client", "order_service", "credit_service", "pipelines",
+    )),
+    "tests/unit/transaction", "tests/component/app", "tests/component/test_services_in_one_world.py",
+)  # fmt: skip
+"""The tests that may notice a mutant."""
 PYTHONPATH: Final = (".", "broker", "packages/commitlog", "packages/faststream-rocketmq")
 STARTING_S: Final = 60
 """A run of tests counts as failed when it takes three times as long as its tests took once, and these seconds."""
@@ -188,7 +193,7 @@ def record(copy: Path, home: Path) -> None:
     )
     options = (
         "-n", str(os.cpu_count()), "--dist", "loadfile", f"--junitxml={home / 'times.xml'}",
-        "--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report=",
+        "--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report=", f"--timeout={10 * TEST_LIMIT_S}",
     )  # fmt: skip
     failed = failures(copy, TESTS, *options)
     if failed:
