@@ -48,6 +48,8 @@ def test_another_message_with_the_same_transaction_id_does_not_matter() -> None:
     sent_again = read_half_message(half_record(900, 1, born_ms=7777))
 
     refuse_if_not_resumable(gone(half), [sent_again, delivered(sent_again)])
+    with pytest.raises(NotResumable, match="already delivered"):
+        refuse_if_not_resumable(gone(half), [sent_again, delivered(half)])
 
 
 def test_finding_the_discarded_message_itself_settles_nothing() -> None:

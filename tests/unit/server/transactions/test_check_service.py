@@ -68,6 +68,7 @@ def test_checks_are_numbered_and_then_the_message_is_discarded(broker: Transacti
     assert gone.get_property(props.REAL_TOPIC) == "orders"
     assert gone.get_property(props.TRANSACTION_CHECK_TIMES) == "3"
     assert broker.topics.get(DISCARD_TOPIC) is not None
+    assert (broker.messages.counts.discards, broker.messages.counts.skips) == (1, 0)
     broker.tick(60_000)
     assert len(producer.checks) == 3
     assert len(broker.records(DISCARD_TOPIC)) == 1
