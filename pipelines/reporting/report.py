@@ -153,7 +153,7 @@ def age(milliseconds: int) -> str:
 
 
 def _causes(total: FindingTotal, cut_off: CutOff) -> list[str]:
-    is_of_all = total.causes[:1] == ((total.causes[0][0], total.count),) if total.causes else True
+    is_of_all = [count for _, count in total.causes[:1]] == [total.count]
     shown = [title(cause) if is_of_all else f"{count:,} {title(cause)}" for cause, count in total.causes]
     if total.finding in _AGE_SHOWN and total.oldest_ms is not None:
         shown.append(f"oldest {age(cut_off.as_of_ms - total.oldest_ms)}")

@@ -309,6 +309,18 @@ async def test_in_order_the_next_message_waits_for_the_one_before(threads: Liste
     await consumption.stop(1)
 
 
+async def test_a_stopped_consumption_in_order_waits_for_no_lock(threads: ListenerThreads) -> None:
+    queue, messages = pulled(1)
+    locks = Locks()
+    locks.is_held = False
+    consumption = orderly(threads, lambda *_: SUCCESS, locks=locks)
+    before = asyncio.all_tasks()
+    consumption.arrived(queue, messages)
+    assert asyncio.all_tasks() > before
+    await consumption.stop(1)
+    assert asyncio.all_tasks() == before
+
+
 async def test_in_order_a_suspension_that_is_no_number_does_not_keep_the_queue_waiting_for_ever(
     threads: ListenerThreads, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -299,6 +299,8 @@ def test_a_batch_is_stored_as_single_messages(desk: Desk) -> None:
     assert [int(part[16:], 16) for part in header.msg_id.split(",")] == [record.commit_log_offset for record in records]
     assert header.queue_offset == 0
     assert desk.statistics.messages_put == 3
+    counted = desk.statistics.traffic.normal[b"orders"]
+    assert (counted.messages, counted.size) == (3, sum(record.size for record in records))
 
 
 def test_a_long_batch_is_stored_in_steps_and_answered_once(desk: Desk) -> None:
