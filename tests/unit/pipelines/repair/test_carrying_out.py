@@ -7,9 +7,10 @@ import httpx
 import pytest
 
 from pipelines.errors import PlanUnusable
+from pipelines.repair import carrying_out
 from pipelines.repair.at_credit_service import CreditServiceSteps
 from pipelines.repair.audit import Audit
-from pipelines.repair.carrying_out import carry_out, needs_brokers
+from pipelines.repair.carrying_out import applied, carry_out, needs_brokers
 from pipelines.repair.plan import Action, RepairPlan, RepairStep, StepOutcome, StepState, done, failed
 
 
@@ -39,6 +40,25 @@ async def test_a_step_that_fails_keeps_none_of_the_others_from_being_done(tmp_pa
     audit = Audit(tmp_path / "audit.jsonl")
     states = [outcome.state async for _, outcome in carry_out(steps, brokers, lambda _: done("reversed"), audit)]
     assert states == [StepState.FAILED, StepState.DONE, StepState.DONE]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "for_a_person", "is_all_done"),
+    [(done("reversed"), [], True), (failed("no order"), [], False), (done("reversed"), ["decide"], False)],
+)
+def test_a_plan_is_done_when_no_step_and_no_decision_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: StepOutcome, for_a_person: list[str], is_all_done: bool
+) -> None:
+    class CreditService:
+        def __init__(self, *_: str) -> None:
+            self.carry_out = lambda _: outcome
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(carrying_out, "CreditServiceSteps", CreditService)
+    repair = RepairPlan(77, "orders", "credit_service", [step(1, Action.REVERSE)], for_a_person)  # type: ignore[arg-type]
+    assert applied(repair, Audit(tmp_path / "audit.jsonl"), None, "http://credits", "key") is is_all_done
 
 
 async def test_the_audit_has_each_attempt_before_and_after_it(tmp_path: Path) -> None:
