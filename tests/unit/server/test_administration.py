@@ -1,7 +1,9 @@
 """Tests the requests of operators to a broker."""
 
 import asyncio
+import shutil
 import time
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -14,6 +16,7 @@ from rocketmq_broker.protocol.bodies.broker import KVTable
 from rocketmq_broker.protocol.bodies.group import (
     ConsumerConnection,
     ConsumeStats,
+    ConsumeStatsList,
     LockBatchRequestBody,
     LockBatchResponseBody,
     ProducerConnection,
@@ -31,6 +34,7 @@ from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers.group import (
     DeleteSubscriptionGroupRequestHeader,
     GetConsumerConnectionListRequestHeader,
+    GetConsumeStatsInBrokerHeader,
     GetConsumeStatsRequestHeader,
     GetProducerConnectionListRequestHeader,
     QueryConsumeTimeSpanRequestHeader,
@@ -251,6 +255,31 @@ def test_a_groups_progress_is_told_queue_by_queue(desk: Desk) -> None:
     answer = desk.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group="g"))
     offsets = ConsumeStats.decode(answer.body).offset_table[MessageQueue("orders", "broker-a", 0)]
     assert (offsets.broker_offset, offsets.consumer_offset, offsets.last_timestamp) == (3, 2, START_MS + 1)
+
+
+def test_the_progress_of_all_groups_is_told_group_by_group(desk: Desk) -> None:
+    put(desk, 3)
+    for group, consumed in (("g", 2), ("h", 0)):
+        desk.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=SubscriptionGroupBody(group_name=group).encode())
+        desk.offsets.commit(group, "orders", 0, consumed)
+    told = ConsumeStatsList.decode(
+        desk.ask(RequestCode.GET_BROKER_CONSUME_STATS, GetConsumeStatsInBrokerHeader(is_order=False)).body
+    )
+    progress = {group: stats for of_group in told.consume_stats_list for group, stats in of_group.items()}
+    queue = MessageQueue("orders", "broker-a", 0)
+    assert {group: [one.offset_table[queue].consumer_offset for one in progress[group]] for group in "gh"} == {"g": [2], "h": [0]}
+    in_order = desk.ask(RequestCode.GET_BROKER_CONSUME_STATS, GetConsumeStatsInBrokerHeader(is_order=True))
+    assert all(not stats for one in ConsumeStatsList.decode(in_order.body).consume_stats_list for stats in one.values())
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [(1023, "1023 B"), (1536, "1.5 KiB"), (1024**2, "1.0 MiB"), (70 * 1024**3, "70.0 GiB"), (2048 * 1024**5, "2048.0 PiB")],
+)
+def test_the_size_of_the_disk_is_told_as_rocketmq_does(desk: Desk, monkeypatch: pytest.MonkeyPatch, size: int, told: str) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=size, free=1024))
+    table = KVTable.decode(desk.ask(RequestCode.GET_BROKER_RUNTIME_INFO).body).table
+    assert table["commitLogDirCapacity"] == f"Total : {told}, Free : 1.0 KiB."
 
 
 def test_how_old_a_queue_is_and_how_far_a_group_is_behind_is_told_in_numbers_and_in_words(desk: Desk) -> None:

@@ -21,6 +21,13 @@ STEPS = st.lists(
 )
 
 
+def test_a_file_that_is_not_there_cannot_be_renamed() -> None:
+    files = MemoryFiles()
+    with pytest.raises(FileNotFoundError):
+        files.rename(FILE, FILE.with_name("other"))
+    assert files.list(FILE.parent) == []
+
+
 @given(STEPS)
 def test_a_file_holds_what_a_real_one_would(steps: list[tuple[str, int, bytes]]) -> None:
     memory, real = MemoryFiles(), OsFileSystem()
