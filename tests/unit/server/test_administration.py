@@ -70,6 +70,7 @@ from rocketmq_broker.server.pulling import query_processor
 from rocketmq_broker.server.pulling.offset_processor import OffsetProcessor
 from rocketmq_broker.server.pulling.query_processor import QueryProcessor
 from rocketmq_broker.server.topics.topic_deletion import TopicDeletion
+from rocketmq_broker.store import MessageStore
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 from tests.unit.server.schedule.test_delayed_delivery import put_waiting
 
@@ -149,6 +150,12 @@ def test_a_new_group_starts_a_young_queue_at_0(desk: Desk) -> None:
     assert offset_of(desk) == (ResponseCode.SUCCESS, 0)
     put(desk, 2)
     assert offset_of(desk) == (ResponseCode.SUCCESS, 0)
+
+
+def test_a_queue_that_has_lost_its_first_message_is_not_young(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(desk, 2)
+    monkeypatch.setattr(MessageStore, "min_offset", lambda *_: 1)
+    assert offset_of(desk) == (ResponseCode.QUERY_NOT_FOUND, None)
 
 
 def test_a_new_group_chooses_for_itself_where_to_start_an_old_queue(desk: Desk) -> None:
