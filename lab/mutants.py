@@ -3,9 +3,9 @@
 A mutant is the code with one small change, such as `<` instead of `<=`, or a call that is left out. A seed draws the mutants.
 First all tests run once, which takes some ten minutes, and coverage.py records which tests execute which line; the record is kept
 for the commit. It does not know what a test executes in another process. Then each mutant is planted in a copy of the repository,
-and the tests that execute its line run until one fails, the quickest first. In the end the tests that failed run without a mutant:
-one that fails again decides nothing. A mutant that survives shows a missing test, a line that can be deleted, or a change without
-an effect. `--first 57` continues a run that was stopped after 56 mutants.
+and the tests that execute its line run until one fails, the quickest first. In the end the tests that failed run without a
+mutant: one that fails again decides nothing. A mutant that survives shows a missing test, a line that can be deleted, or a change
+without an effect. `--first 57` continues a run that was stopped after 56 mutants.
 """
 
 import ast
