@@ -162,3 +162,13 @@ def test_a_change_of_the_counts_can_be_detected() -> None:
     seen.append(checks.changes)
 
     assert len(set(seen)) == len(seen)
+
+
+def test_a_check_that_another_producer_repeated_gives_nothing_back_after_its_time_is_over() -> None:
+    checks = ChecksInFlight[str](answer_timeout_ms=1000)
+    checks.asked("a", 1, 0)
+    checks.repeated_by("b", 1, 10)
+    checks.notice_time(1010)
+
+    assert checks.departed("b").get(1, 0) == 0
+    assert checks.departed("a") == {1: 1}
