@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from order_messages.states import OrderState, TransactionKind, TransactionState
+from order_service.adapters import order_history
 from order_service.adapters.order_history import MAX_AGE_MS
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
@@ -367,3 +368,10 @@ def test_an_overdue_order_expires_in_the_database_that_holds_what_its_half_messa
     original.store_order(a_later_order(), "transaction-1")
     assert original.expire_if_overdue("transaction-1", DEADLINE_MS, witness_of(original)) is ROLLED_BACK
     assert getattr(original.find_order("order-1"), "state", None) is OrderState.EXPIRED
+
+
+def test_the_check_backs_that_are_remembered_are_bounded(original: SqlOrderStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order_history, "_MAX_ASKED", 2)
+    elsewhere = replace(witness_of(original), epoch_id="another process")
+    was_asked = [original.history.was_asked_before(transaction, elsewhere) for transaction in ("t1", "t2", "t3", "t1", "t3")]
+    assert was_asked == [False, False, False, False, True]
