@@ -151,7 +151,7 @@ def drawn(root: Path, packages: Sequence[str], seed: int, count: int) -> list[Mu
     return random.Random(seed).sample(places, min(count, len(places)))
 
 
-class Record:
+class ExecutedLines:
     """Which tests execute which line, and how long each test takes."""
 
     def __init__(self, home: Path) -> None:
@@ -271,7 +271,7 @@ def main(
             home.mkdir(parents=True)
             typer.echo("recording which tests execute which line: some ten minutes", err=True)
             record(recorded, home)
-        by_line = Record(home)
+        by_line = ExecutedLines(home)
 
         def plant(mutant: Mutant) -> list[str]:
             copy = copies.get()

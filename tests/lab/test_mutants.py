@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.mutants import PACKAGES, ROOT, TESTS, Record, drawn, failures, mutants_of, noticed_by, record
+from lab.mutants import PACKAGES, ROOT, TESTS, ExecutedLines, drawn, failures, mutants_of, noticed_by, record
 
 SOURCE = '''"""A module: 1 + 1."""
 import logging
@@ -108,7 +108,7 @@ def test_the_tests_that_execute_a_line_run_with_its_mutant_the_quickest_first(
     monkeypatch.setattr("lab.mutants.TESTS", ["tests"])
     home = tmp_path_factory.mktemp("record")
     record(project, home)
-    recorded = Record(home)
+    recorded = ExecutedLines(home)
     tests = {
         (mutant.file, mutant.line): recorded.tests_of(mutant)
         for name in ("summing/sums.py", "summing/pairs.py")
@@ -136,7 +136,7 @@ def test_tests_that_fail_are_recorded_and_named(
     record(project, home)
     assert capsys.readouterr().err == "1 tests failed while they were recorded: tests/test_more.py::test_more\n"
     mutants = mutants_of("summing/sums.py", SOURCE)
-    assert {*Record(home).tests_of(mutants[-1])} == {"tests/test_more.py::test_more", "tests/test_sums.py::test_sums"}
+    assert {*ExecutedLines(home).tests_of(mutants[-1])} == {"tests/test_more.py::test_more", "tests/test_sums.py::test_sums"}
 
 
 def test_each_package_and_its_tests_exist() -> None:
