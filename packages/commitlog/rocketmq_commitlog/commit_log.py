@@ -26,6 +26,7 @@ from rocketmq_broker.message.record import (
     HEAD_V4,
     MESSAGE_MAGIC,
     SIZE_AND_MAGIC,
+    Record,
     body_crc,
     decode_record,
     lacks_bytes,
@@ -410,6 +411,11 @@ def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -
         record = decode_record(data[position : position + size])
     except CorruptRecord:
         return None
+    return log_record_of(record)
+
+
+def log_record_of(record: Record) -> LogRecord | None:
+    """Returns a decoded record as a scan of the log returns it, or None if the record is not intact."""
     if not record.is_intact or lacks_bytes(record.topic, record.properties):
         return None
     return LogRecord(

@@ -16,8 +16,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from pipelines.sources.logs.queue_ranges import RANGE_MESSAGES, QueueRange, pull, queue_ranges
-from rocketmq_broker.message.record import Record, lacks_bytes
-from rocketmq_commitlog.commit_log import Damage, LogRecord, keys_in
+from rocketmq_broker.message.record import Record
+from rocketmq_commitlog.commit_log import Damage, LogRecord, keys_in, log_record_of
 from rocketmq_commitlog.record_batches import record_batches
 
 
@@ -74,17 +74,7 @@ def found_in(part: QueueRange, pages: Iterable[Sequence[Record]]) -> Iterator[Lo
         if record.queue_offset > expected:
             size = max(0, record.commit_log_offset - ends)
             yield Damage(ends, size, is_gap=True, whole_again_ms=record.store_timestamp)
-        yield _found(record)
+        yield log_record_of(record) or Damage(record.commit_log_offset, record.size, keys_in(record.properties))
         expected, ends = record.queue_offset + 1, record.commit_log_offset + record.size
     if expected < part.end:
         yield Damage(ends, 0, is_gap=True)
-
-
-def _found(record: Record) -> LogRecord | Damage:
-    """Converts a pulled record to the form that a scan of the commit log returns."""
-    if not record.is_intact or lacks_bytes(record.topic, record.properties):
-        return Damage(record.commit_log_offset, record.size, keys_in(record.properties))
-    return LogRecord(
-        record.size, record.commit_log_offset, record.queue_id, record.queue_offset, record.sys_flag, record.born_timestamp,
-        record.store_timestamp, record.prepared_transaction_offset, record.body, record.topic, record.properties,
-    )  # fmt: skip
