@@ -158,7 +158,6 @@ class ExecutedLines:
         """Reads what `record` wrote into the folder."""
         self._lines = CoverageData(str(home / "lines"))
         self._lines.read()
-        self._files = {Path(file).as_posix(): file for file in self._lines.measured_files()}
         self.seconds: dict[str, float] = {}
         for case in ElementTree.parse(home / "times.xml").iter("testcase"):
             test = f"{case.get('classname', '').replace('.', '/')}.py::{_function(case.get('name', ''))}"
@@ -223,7 +222,7 @@ def failures(copy: Path, tests: Collection[str], *options: str, limit_s: float |
         except subprocess.TimeoutExpired:
             return [*tests]
     lines = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED tests/", "ERROR tests/"))]
-    return ([name.split("[")[0] for name in lines] or [*tests]) if done.returncode else []
+    return ([*map(_function, lines)] or [*tests]) if done.returncode else []
 
 
 def noticed_by(mutant: Mutant, copy: Path, tests: Sequence[str], limit_s: float | None = None) -> list[str]:
@@ -260,18 +259,19 @@ def main(
     if unknown:
         raise typer.BadParameter(f"cannot mutate {', '.join(unknown)}; choose from {', '.join(PACKAGES)}")
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(os.cpu_count() or 1):
-            copies.put(cloned(Path(folder) / f"copy-{number}"))
-        recorded = cloned(Path(folder) / "recorded")
+        clones = [cloned(Path(folder) / f"copy-{number}") for number in range(os.cpu_count() or 1)]
         commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
         home = ROOT / "build" / "mutants" / commit
         if not (home / "times.xml").exists():
             shutil.rmtree(home, ignore_errors=True)
             home.mkdir(parents=True)
             typer.echo("recording which tests execute which line: some ten minutes", err=True)
-            record(recorded, home)
+            record(clones[0], home)
         by_line = ExecutedLines(home)
+        mutants = drawn(clones[0], packages, seed, count)[first - 1 :]
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for clone in clones:
+            copies.put(clone)
 
         def plant(mutant: Mutant) -> list[str]:
             copy = copies.get()
@@ -282,14 +282,13 @@ def main(
             finally:
                 copies.put(copy)
 
-        mutants = drawn(recorded, packages, seed, count)[first - 1 :]
         found: dict[Mutant, list[str]] = {}
-        with ThreadPoolExecutor(copies.qsize()) as threads:
+        with ThreadPoolExecutor(len(clones)) as threads:
             for number, (mutant, tests) in enumerate(zip(mutants, threads.map(plant, mutants), strict=True), first):
                 found[mutant] = tests
                 typer.echo(f"{number:4} {mutant}\n     {' '.join(tests[:3]) or 'SURVIVED'}")
         named = sorted({test for tests in found.values() for test in tests})
-        broken = {*failures(copies.get(), named)} if named else set()
+        broken = {*failures(clones[0], named)} if named else set()
     survived = [mutant for mutant, tests in found.items() if not tests]
     undecided = [mutant for mutant, tests in found.items() if broken.intersection(tests)]
     noticed = len(found) - len(survived) - len(undecided)
