@@ -5,7 +5,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +22,6 @@ from order_messages.states import TransactionState
 
 MAX_SETTLING_S = 180
 """The time after the last fault in which every committed order is to be delivered and credited."""
-
-
 _TOLD_EVERY_S = 60.0
 
 
@@ -72,27 +70,26 @@ def play_for(seconds: float, tasks: Sequence[Future[None]], tell: Callable[[], N
     """Waits, and calls `tell` each minute. Raises the error of a task as soon as it fails."""
     ends_s = time.monotonic() + seconds
     while (left_s := ends_s - time.monotonic()) > 0:
-        ended, _ = wait(tasks, timeout=min(left_s, _TOLD_EVERY_S), return_when=FIRST_COMPLETED)
-        if ended:
-            for task in ended:
-                task.result()
-            return
+        _rest(min(left_s, _TOLD_EVERY_S), tasks)
         tell()
 
 
+def _rest(seconds: float, tasks: Iterable[Future[None]]) -> None:
+    """Waits, but raises the error of a task as soon as it fails."""
+    for task in wait(tasks, timeout=seconds, return_when=FIRST_EXCEPTION).done:
+        task.result()
+
+
 def _progress(observations: Observations, faults: JudgedFaults) -> str:
-    requests = sum(isinstance(one, ObservedRequest) for one in list(observations.found))
-    return f"{requests:,} requests, {sum(faults.played.values()):,} faults"
+    requests = sum(isinstance(one, ObservedRequest) for one in observations.found)
+    return f"{requests:,} requests, {faults.played.total():,} faults"
 
 
 def _wait_until_settled(state: ShopState, consumers: JudgedConsumers, watching: Iterable[Future[None]]) -> None:
     """Waits until all consumers have all committed orders, but not forever: what is missing then, the judge finds."""
     deadline = time.monotonic() + MAX_SETTLING_S
     while not _is_settled(state, consumers) and time.monotonic() < deadline:
-        for watcher in watching:
-            if watcher.done():
-                watcher.result()
-        time.sleep(0.2)
+        _rest(0.2, watching)
 
 
 def _is_settled(state: ShopState, consumers: JudgedConsumers) -> bool:
