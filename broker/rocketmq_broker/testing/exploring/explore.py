@@ -71,7 +71,7 @@ def explore(
             ):
                 found = shrink_failure(worlds, failed, worlds.play, tries=shrinking_tries, seconds=shrinking_s)
                 again = f"@explore(plan={one_line(found.shrunk.plan)!r})"
-                text = write_failure(worlds, found, Path(output) / f"{one.name}-{failed.seed}.html", again)
+                text = write_failure(worlds, found, Path(output) / f"{worlds.file_name(failed.seed)}.html", again)
                 raise WorldFailed(text) from failed.error
             for line in described_totals(totals, time.monotonic() - begun_s):
                 sys.stdout.write(f"{line}\n")

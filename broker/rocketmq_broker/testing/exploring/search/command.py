@@ -92,7 +92,7 @@ class SearchCommand:
 
     def play_seed(self, seed: int, picture: Path | None = None) -> int:
         """Runs the world of a seed, and writes its page and its picture. Returns 0 if every guarantee held, otherwise 1."""
-        return self._play(seed, f"{self.worlds.name}-{seed}", f"{self.repeat} --seed {seed}", picture)
+        return self._play(seed, self.worlds.file_name(seed), f"{self.repeat} --seed {seed}", picture)
 
     def play_plan(self, plan: Plan, file: Path, picture: Path | None = None) -> int:
         """Runs the plan in a file, and writes its page and its picture. Returns 0 if every guarantee held, otherwise 1."""
@@ -153,7 +153,7 @@ class SearchCommand:
                     return processes.play(plan, is_recorded)
 
                 found = shrink_failure(self.worlds, end, play, tries=self.shrinking_tries)
-            plan_file = self.folder / "simulation" / "failed" / f"{self.worlds.name}-{end.seed}.json"
+            plan_file = self.folder / "simulation" / "failed" / f"{self.worlds.file_name(end.seed)}.json"
             text = write_failure(self.worlds, found, plan_file.with_suffix(".html"), f"{self.repeat} --plan {plan_file}")
             write_text(plan_file, found.shrunk.plan.written())
             heading, _, rest = text.partition("\n")

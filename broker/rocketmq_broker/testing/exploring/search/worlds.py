@@ -105,6 +105,10 @@ class Worlds:
     """A function that returns the plan of a seed, for a world whose process died."""
     play: PlayWorld
 
+    def file_name(self, seed: int) -> str:
+        """Returns the name, without a suffix, of the files about the world of a seed."""
+        return f"{self.name}-{seed}"
+
 
 def failed_among(ends: Iterable[WorldEnd], keep: Callable[[WorldEnd], object], *, goes_on: bool = False) -> list[WorldEnd]:
     """Passes each result to `keep`, and returns the failed ones.
