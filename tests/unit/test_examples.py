@@ -2,20 +2,18 @@
 
 import ast
 import re
-import shlex
 import sys
 from collections.abc import Iterator
-from importlib.metadata import packages_distributions, requires
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from order_messages import credit_refused, order_cancelled, order_created, stock_short
+from tests.recipes import RECIPES, brought_by_pip_line
 
 ROOT = Path(__file__).resolve().parents[2]
-RECIPES = sorted(program.parent for program in (ROOT / "tutorials" / "recipes").glob("*/__main__.py"))
 MAX_LINES = 150
 MAX_LINES_OF_COMPARISON = 30
 PUBLIC = ("rocketmq_broker.client", "rocketmq_broker.databases", "rocketmq_broker.testing", "rocketmq_broker.stop_signals")
@@ -79,26 +77,9 @@ def test_it_loses_a_commit_and_is_killed(recipe: Path) -> None:
     assert re.search(r"SIGKILL|\.kill\(\)", tests)
 
 
-def installed_by(wanted: Requirement, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """Yields the distribution that a requirement names, and all of its dependencies."""
-    yield canonicalize_name(wanted.name)
-    for extra in ("", *wanted.extras):
-        if (wanted.name, extra) in seen:
-            continue
-        seen.add((wanted.name, extra))
-        for text in requires(wanted.name) or ():
-            brought = Requirement(text)
-            if brought.marker is None or brought.marker.evaluate({"extra": extra}):
-                yield from installed_by(brought, seen)
-
-
 @each_recipe
 def test_its_pip_line_brings_what_it_imports(recipe: Path) -> None:
-    (line,) = re.findall(
-        r"^    pip install '?\./broker(?:\[simulation\]')? (.+)$", (recipe / "README.md").read_text(), re.MULTILINE
-    )
-    seen: set[tuple[str, str]] = set()
-    brought = {name for word in shlex.split(line) for name in installed_by(Requirement(word), seen)}
+    brought = brought_by_pip_line(recipe)
     sources = [(path, path.read_text()) for path in recipe.rglob("*.py")]
     roots = (
         {module.split(".")[0] for path, _ in sources for module in imports(path)} - sys.stdlib_module_names - OURS - {"examples"}
