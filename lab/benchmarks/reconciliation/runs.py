@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ from lab.benchmarks.reconciliation.faults import EXPECTED, Fault, injected
 from lab.benchmarks.reconciliation.spark_cluster import SparkCluster
 
 _POLL_S: Final = 0.2
+_REST: Final = 20
+"""The pause after a look at the memory, in times of the look's duration: the looks take at most 5 % of a processor."""
 _END_WITHIN_S: Final = 5.0
 
 
@@ -96,14 +98,17 @@ def measured(
     """
     began_s = time.monotonic()
     cpu_s: dict[tuple[int, float], float] = {}
-    peak_bytes = 0
+    peak_bytes, due_s = 0, began_s
     with TemporaryFile("w+") as printed, TemporaryFile("w+") as said:
         process = subprocess.Popen(command, stdout=printed, stderr=said, env=environment)
         root = psutil.Process(process.pid)
         roots = [root, *map(psutil.Process, beside)]
         try:
             while process.poll() is None:
-                peak_bytes = max(peak_bytes, _look(roots, cpu_s))
+                cpu_s.update(_cpu_s(roots))
+                if (looked_s := time.monotonic()) >= due_s:
+                    peak_bytes = max(peak_bytes, _memory(roots))
+                    due_s = time.monotonic() + _REST * (time.monotonic() - looked_s)
                 time.sleep(_POLL_S)
         finally:
             _end(root)
@@ -129,16 +134,29 @@ def _end(root: psutil.Process) -> None:
                 process.kill()
 
 
-def _look(roots: Sequence[psutil.Process], cpu_s: dict[tuple[int, float], float]) -> int:
-    """Records the CPU time of each process in `cpu_s`. Returns the memory of all processes in bytes."""
+def _cpu_s(roots: Sequence[psutil.Process]) -> dict[tuple[int, float], float]:
+    """Returns the CPU seconds of each process, keyed by its id and start."""
+    used = {}
+    for process in _families(roots):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            used[process.pid, process.create_time()] = times.user + times.system
+    return used
+
+
+def _memory(roots: Sequence[psutil.Process]) -> int:
+    """Returns the memory of all processes in bytes. The system walks through all of their pages."""
     total = 0
+    for process in _families(roots):
+        with suppress(psutil.Error):
+            total += process.memory_full_info().pss
+    return total
+
+
+def _families(roots: Sequence[psutil.Process]) -> Iterator[psutil.Process]:
     for root in roots:
         with suppress(psutil.Error):
-            for process in (root, *root.children(recursive=True)):
-                times = process.cpu_times()
-                cpu_s[process.pid, process.create_time()] = times.user + times.system
-                total += process.memory_full_info().pss
-    return total
+            yield from (root, *root.children(recursive=True))
 
 
 def _compared(output: Path, totals: Sequence[dict[str, Any]], orders: int) -> tuple[tuple[FaultCount, ...], int]:

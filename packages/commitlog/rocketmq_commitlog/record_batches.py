@@ -19,7 +19,6 @@ def record_batches(found: Iterable[LogRecord | Damage], wanted: StructType) -> I
     schema = to_arrow_schema(wanted, timezone="UTC")
     makers = [COLUMNS[name] for name in wanted.fieldNames()]
     left = iter(found)
-    while batch := list(islice(left, BATCH_RECORDS)):
-        rows = RecordColumns.of(batch)
+    while (rows := RecordColumns.of(islice(left, BATCH_RECORDS))).fields[0]:
         arrays = [pyarrow.array(make(rows), type=field.type) for make, field in zip(makers, schema, strict=True)]
         yield pyarrow.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,9 +1,10 @@
 """Builds the columns of the commit log table for a batch of records. Only requested columns are built."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 from rocketmq_broker.message import MessageError, properties, sysflag, topics
@@ -30,27 +31,37 @@ _KIND_BY_TOPIC: Final = {
 }
 _OP_TOPIC: Final = topics.OP_HALF_TOPIC.encode()
 _UNKNOWN_HOST: Final = bytes(8)
+_RECORDS_AT_ONCE: Final = 256
+"""Below the number of new objects, 700, at which the garbage collector runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """A batch of records as columns, with a tuple for each field of LogRecord.
+    """A batch of records as columns, with a list for each field of LogRecord.
 
     A damaged stretch is a row in which most fields are None.
     """
 
-    fields: Sequence[tuple[Any, ...]]
+    fields: Sequence[list[Any]]
     damaged: dict[int, Damage]
     """The damaged stretches of the batch, keyed by their position in the batch."""
 
     @classmethod
-    def of(cls, batch: Sequence[LogRecord | Damage]) -> "RecordColumns":
-        """Returns the columns of these records and damaged stretches. `batch` must not be empty."""
-        damaged = {place: found for place, found in enumerate(batch) if isinstance(found, Damage)}
-        rows = batch if not damaged else [_row(found) for found in batch]
-        return cls(list(zip(*rows, strict=True)), damaged)
+    def of(cls, found: Iterable[LogRecord | Damage]) -> "RecordColumns":
+        """Returns the columns of these records and damaged stretches."""
+        fields: list[list[Any]] = [[] for _ in LogRecord._fields]
+        damaged: dict[int, Damage] = {}
+        left = iter(found)
+        # Python's garbage collector visits records again and again while many of them exist. Values in lists are not visited.
+        while few := list(islice(left, _RECORDS_AT_ONCE)):
+            begin = len(fields[0])
+            damaged |= {begin + place: one for place, one in enumerate(few) if isinstance(one, Damage)}
+            rows = [_row(one) for one in few] if damaged else few
+            for field, values in zip(fields, zip(*rows, strict=True), strict=True):
+                field.extend(values)
+        return cls(fields, damaged)
 
-    def field(self, name: str) -> tuple[Any, ...]:
+    def field(self, name: str) -> list[Any]:
         """Returns the values of one field for all rows."""
         return self.fields[LogRecord._fields.index(name)]
 
