@@ -15,7 +15,6 @@ from lab.simulation.judges.audit import audit
 from lab.simulation.judges.books import BrokerStore, read_books, read_store
 from lab.simulation.judges.broker_lists import ask
 from lab.simulation.judges.conversations import Conversation, judge_conversations
-from lab.simulation.judges.frames.frame_recorder import FrameRecorder
 from lab.simulation.judges.liveness import judge_end
 from lab.simulation.judges.refused_orders import innocent_but_refused
 from lab.simulation.judges.safety import SafetyJudge
@@ -33,6 +32,7 @@ from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from rocketmq_broker.testing.exploring import ExploredWorld, PromisesBroken, explore
 from rocketmq_broker.testing.exploring.explore import worlds_of
+from rocketmq_broker.testing.exploring.frame_watch import FrameJournal
 from rocketmq_broker.testing.exploring.run import WorldRun
 from rocketmq_broker.testing.exploring.search.worlds import FoundBroken, WorldEnd, WorldKind
 from rocketmq_broker.testing.simulation.faults import EFFECTS
@@ -94,7 +94,9 @@ class ShopRun(WorldRun):
         self._customers = Customers(self._shop)
         self._conversations: list[Conversation] = []
         self._customers.observers.append(self._heard)
-        self._safety = SafetyJudge(FrameRecorder(world.history.note, self._name_of))
+        self._safety = SafetyJudge(
+            FrameJournal(world.history, {machine.address: name for name, machine in world.machines.items()})
+        )
         self._broken: list[FoundBroken] = []
         self._waiting: frozenset[tuple[str, str]] = frozenset()
         """The messages in inboxes and outboxes at the last check."""
@@ -142,11 +144,6 @@ class ShopRun(WorldRun):
     def _seen(self, sender: str, receiver: str, written: bytes) -> None:
         for frame in frames(written):
             self._found(self._safety.observe(self.world.loop.elapsed_ns(), sender, receiver, frame))
-
-    def _name_of(self, address: str) -> str:
-        """Returns the name of the machine at an address with port."""
-        host = address.partition(":")[0]
-        return next((name for name, machine in self.world.machines.items() if machine.address == host), address)
 
     def _recovered(self, name: str) -> None:
         address = f"{self._brokers[name].machine.address}:{BROKER_PORT}"

@@ -57,11 +57,6 @@ class FindingTotal:
         """The number of findings that are healthy because of a repair."""
         return dict(self.causes).get(Cause.REPAIRED, 0)
 
-    @property
-    def is_inconsistent(self) -> bool:
-        """True if the class has findings and is unhealthy. Does not consider the classes that a Tolerance allows."""
-        return self.count > 0 and self.finding not in CONSISTENT
-
 
 def summed(found: DataFrame, period_ms: int) -> DataFrame:
     """Sums the findings about healthy orders. Keeps all other findings as rows.

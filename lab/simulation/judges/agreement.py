@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from lab.simulation.judges.audit import AuditReport
 from lab.simulation.judges.liveness import LivenessReport
-from lab.simulation.judges.order_verdict import OrderVerdict
-from lab.simulation.judges.violation import Promise, Violation
+from lab.simulation.judges.violation import OrderVerdict, Promise, Violation
 
 
 def disagreements(audit: AuditReport, liveness: LivenessReport) -> list[Violation]:

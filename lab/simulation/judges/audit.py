@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lab.simulation.judges.books import ROUTE, WorldBooks
-from lab.simulation.judges.order_verdict import OrderVerdict
-from lab.simulation.judges.violation import Promise, Violation
+from lab.simulation.judges.violation import OrderVerdict, Promise, Violation
 from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.without_spark.auditing import audited

@@ -45,13 +45,6 @@ class CommitWatch:
             return []
         return [*look(connection), *self._look_at_inbox(database, connection)]
 
-    def forget(self, database: str) -> None:
-        """Makes the next check read the whole database again, because a power failure may have removed rows."""
-        self._looked_at = {table: at for table, at in self._looked_at.items() if not table.startswith(f"{database}.")}
-        if database == CREDITS:
-            self._entries.clear()
-            self._sums.clear()
-
     def is_handled(self, group: str, topic: str, order_id: str) -> bool:
         """Returns True if the database of a group shows that the order's message was stored in the inbox, or processed.
 

@@ -8,10 +8,9 @@ from credit_service.domain.credit import points_for
 from lab.simulation.judges.books import CONSUMED, BrokerStore, WorldBooks, keys_of
 from lab.simulation.judges.broker_lists import BrokerLists
 from lab.simulation.judges.delivered_once import doubled_messages
-from lab.simulation.judges.order_verdict import OrderVerdict
 from lab.simulation.judges.refused_orders import refused_but_open
 from lab.simulation.judges.shipping import shipping_violations
-from lab.simulation.judges.violation import Promise, Violation
+from lab.simulation.judges.violation import OrderVerdict, Promise, Violation
 from order_messages.states import EntryKind, OrderState, TransactionKind, TransactionState
 from pipelines.judging.without_spark.in_sqlite import Row
 from rocketmq_broker.databases.inbox import InboxStatus

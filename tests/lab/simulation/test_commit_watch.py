@@ -82,15 +82,6 @@ def test_a_transaction_keeps_its_outcome(ledgers: Ledgers, before: str, after: s
     assert ledgers.does(ORDERS, f"UPDATE transactions SET state = '{after}'") == [Promise.ONE_OUTCOME]
 
 
-def test_after_a_power_failure_the_whole_ledger_counts_again(ledgers: Ledgers) -> None:
-    place(ledgers, "a")
-    ledgers.credit("a", 12)
-    ledgers.connection.executescript("DELETE FROM credits; DELETE FROM balances")
-    ledgers.watch.forget(CREDITS)
-    assert ledgers.does(CREDITS) == []
-    assert ledgers.credit("a", 12) == []
-
-
 def store(ledgers: Ledgers, database: str, group: str, topic: str = "orders") -> list[Promise]:
     return ledgers.does(database, f"""INSERT INTO rocketmq_inbox VALUES ('{group}', 'key', '{topic}', '{{"KEYS":"a"}}', 'NEW')""")
 

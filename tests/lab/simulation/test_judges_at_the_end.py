@@ -15,8 +15,7 @@ from lab.simulation.judges.agreement import disagreements
 from lab.simulation.judges.audit import AuditReport, audit
 from lab.simulation.judges.books import read_store
 from lab.simulation.judges.liveness import LivenessReport, judge_end
-from lab.simulation.judges.order_verdict import OrderVerdict
-from lab.simulation.judges.violation import Promise
+from lab.simulation.judges.violation import OrderVerdict, Promise
 from pipelines.judging.classes import Finding
 from rocketmq_broker.message import MessageExt, properties, topics
 from rocketmq_broker.message.record import decode_record, encode_record, host_bytes, to_message

@@ -72,12 +72,13 @@ class FrameJournal:
 
     def see(self, sender: str, receiver: str, written: bytes) -> None:
         """Records the messages in written bytes."""
-        one, other = (self._names.get(end.rpartition(":")[0], end) for end in (sender, receiver))
         for command in _commands(written):
             with suppress(ProtocolError, MessageError):
-                self._record(one, other, command)
+                self.record(sender, receiver, command)
 
-    def _record(self, sender: str, receiver: str, command: RemotingCommand) -> None:
+    def record(self, sender: str, receiver: str, command: RemotingCommand) -> None:
+        """Records the messages in one command. Raises ProtocolError and MessageError."""
+        sender, receiver = (self._names.get(end.rpartition(":")[0], end) for end in (sender, receiver))
         if command.is_response:
             for record in decode_records(command.body):
                 keys = self._known(record.properties)
@@ -89,7 +90,7 @@ class FrameJournal:
             keys = self._keys_of(header.transaction_id or header.msg_id)
             decision = _DECISIONS.get(header.commit_or_rollback, "UNKNOWN")
             kind = {"COMMIT": ReportedKind.COMMIT, "ROLLBACK": ReportedKind.ROLLBACK}.get(decision, ReportedKind.ANSWER)
-            source = ", answer to a check-back" if header.from_transaction_check else ""
+            source = ", the answer to a check-back" if header.from_transaction_check else ""
             self._note(sender, receiver, kind, f"{decision}{source}", keys)
         elif command.code == RequestCode.CHECK_TRANSACTION_STATE:
             asked = command.decode_header(CheckTransactionStateRequestHeader)

@@ -396,7 +396,6 @@ FAULTS: dict[str, Callable[[SimulatedNetwork, Fired], object]] = {
     "block": lambda network, fired: network.block("client", "server", fired=fired),
     "cut-half-way": lambda network, fired: network.cut_half_way("client", "server", fired=fired),
     "lose-frames": lambda network, fired: network.lose_frames("client", "server", 1, fired=fired),
-    "lose-by-chance": lambda network, fired: network.lose_frames_by_chance("client", "server", 1.0, fired=fired),
     "slow": lambda network, fired: network.slow_down("client", "server", 1, 2, fired=fired),
     "in-pieces": lambda network, fired: network.in_pieces("client", "server", True, fired=fired),
 }
@@ -452,25 +451,6 @@ async def test_a_later_frame_is_cut_and_those_before_it_arrive() -> None:
     assert frame(b"3").startswith(server.data[len(whole) :])
     assert len(whole) < len(server.data) < len(whole + frame(b"3"))
     assert server.events == client.events == ["lost ConnectionResetError"]
-
-
-@in_virtual_time
-async def test_frames_are_lost_by_chance_until_the_rate_is_0() -> None:
-    made = links()
-    client, server = await made.pair()
-    made.network.lose_frames_by_chance("client", "server", 0.5)
-    for number in range(100):
-        client.transport.write(frame(bytes([number])))
-    await a_moment()
-    arrived = server.data[4::5]
-    assert 20 < len(arrived) < 80
-    assert list(arrived) == sorted(arrived)
-    made.network.lose_frames_by_chance("client", "server", 0)
-    client.transport.write(frame(b"whole"))
-    await a_moment()
-    assert server.data.endswith(frame(b"whole"))
-    with pytest.raises(ValueError, match="rate must be between 0 and 1"):
-        made.network.lose_frames_by_chance("client", "server", 1.5)
 
 
 @in_virtual_time

@@ -83,11 +83,6 @@ class SimulatedNetwork:
         self._links.link(a, b).write_faults.lose(count, fired)
         self._note(NetworkNote.LOSE_FRAMES, a, b, f"the next {count} frames will be lost")
 
-    def lose_frames_by_chance(self, a: str, b: str, rate: float, *, fired: Fired = nothing) -> None:
-        """Drops each frame with probability `rate`, until `rate` is set to 0. The connections stay open. Raises ValueError."""
-        self._links.link(a, b).write_faults.lose_by_chance(rate, fired)
-        self._note(NetworkNote.LOSE_FRAMES, a, b, f"{rate:.0%} of the frames will be lost")
-
     def slow_down(self, a: str, b: str, min_s: float, max_s: float, *, fired: Fired = nothing) -> None:
         """Sets the range of the latency for later writes. Raises ValueError for a negative or reversed range."""
         self._links.link(a, b).slow_down(min_s, max_s, fired)

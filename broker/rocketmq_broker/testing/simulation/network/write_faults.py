@@ -43,7 +43,6 @@ class WriteFaults:
         self._history = history
         self._watches = watches
         self._lost = 0
-        self._lost_rate = 0.0
         self._loss_fired: Fired = nothing
         self._cut_in = 0
         self._cut_fired: Fired = nothing
@@ -56,14 +55,6 @@ class WriteFaults:
     def lose(self, count: int, fired: Fired) -> None:
         """Drops `count` more frames."""
         self._lost += count
-        self._loss_fired = fired
-        self.changed()
-
-    def lose_by_chance(self, rate: float, fired: Fired) -> None:
-        """Drops each frame with probability `rate`. Raises ValueError for an invalid rate."""
-        if not 0 <= rate <= 1:
-            raise ValueError(f"{self._link}: rate must be between 0 and 1, not {rate}")
-        self._lost_rate = rate
         self._loss_fired = fired
         self.changed()
 
@@ -113,13 +104,12 @@ class WriteFaults:
         yield from self._pieces(b"".join(kept))
 
     def _are_about_frames(self) -> bool:
-        return bool(self._lost or self._lost_rate or self._cut_in or self._watches)
+        return bool(self._lost or self._cut_in or self._watches)
 
     def _is_lost(self) -> bool:
-        if self._lost:
-            self._lost -= 1
-        elif not self._lost_rate or self._chance.random() >= self._lost_rate:
+        if not self._lost:
             return False
+        self._lost -= 1
         fired, self._loss_fired = self._loss_fired, nothing
         fired()
         return True

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from lab.simulation.judges.frames.frame_recorder import FrameRecorder
 from lab.simulation.judges.violation import Promise, Violation
 from rocketmq_broker.message import properties, sysflag, topics
 from rocketmq_broker.message.errors import MessageError
@@ -29,6 +28,7 @@ from rocketmq_broker.protocol.headers.send import (
 )
 from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from rocketmq_broker.server.sending.batch_body import split_batch
+from rocketmq_broker.testing.exploring.frame_watch import FrameJournal
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT_TYPE: "COMMIT", sysflag.TRANSACTION_ROLLBACK_TYPE: "ROLLBACK"}
@@ -104,13 +104,13 @@ class WireWatch:
         self,
         is_handled: IsHandled,
         local_state: Callable[[str], str | None] | None = None,
-        recorder: FrameRecorder | None = None,
+        journal: FrameJournal | None = None,
     ) -> None:
         """Creates a watch. `is_handled` reads the consumers' databases.
 
-        `local_state` returns the state of a transaction in the order database. `recorder` records the messages in the frames.
+        `local_state` returns the state of a transaction in the order database. `journal` records the messages in the frames.
         """
-        self._recorder = recorder
+        self._journal = journal
         self._is_handled = is_handled
         self._local_state = local_state
         self._asked: dict[tuple[str, str, int], SentNames | PulledQueue | GivenBack] = {}
@@ -162,16 +162,15 @@ class WireWatch:
     def _look(self, sender: str, receiver: str, command: RemotingCommand) -> Iterator[Violation]:
         if command.is_response:
             asked = self._asked.pop((receiver, sender, command.opaque), None)
-            if self._recorder is not None and isinstance(asked, PulledQueue):
-                self._recorder.record_pulled(sender, receiver, command)
+            if isinstance(asked, PulledQueue):
+                self._record(sender, receiver, command)
             yield from self._look_at_answer(sender, asked, command)
         elif command.code in SEND_REQUESTS:
-            self._asked[sender, receiver, command.opaque] = self._sent(sender, receiver, command)
+            self._record(sender, receiver, command)
+            self._asked[sender, receiver, command.opaque] = self._sent(command)
         elif command.code == RequestCode.END_TRANSACTION:
-            decision = command.decode_header(EndTransactionRequestHeader)
-            if self._recorder is not None:
-                self._recorder.record_decision(sender, receiver, decision)
-            yield from self._look_at_decision(decision)
+            self._record(sender, receiver, command)
+            yield from self._look_at_decision(command.decode_header(EndTransactionRequestHeader))
         elif command.code in _PULLS:
             yield from self._look_at_pull(sender, receiver, command)
         elif command.code == RequestCode.UPDATE_CONSUMER_OFFSET:
@@ -181,8 +180,12 @@ class WireWatch:
         elif command.code == RequestCode.CONSUMER_SEND_MSG_BACK:
             back = command.decode_header(ConsumerSendMsgBackRequestHeader)
             self._asked[sender, receiver, command.opaque] = GivenBack(back.group, back.origin_msg_id or "")
-        elif self._recorder is not None:
-            self._recorder.record_check(sender, receiver, command)
+        else:
+            self._record(sender, receiver, command)
+
+    def _record(self, sender: str, receiver: str, command: RemotingCommand) -> None:
+        if self._journal is not None:
+            self._journal.record(sender, receiver, command)
 
     def _look_at_answer(
         self, broker: str, asked: SentNames | PulledQueue | GivenBack | None, command: RemotingCommand
@@ -198,7 +201,7 @@ class WireWatch:
             if asked.given_back_by is not None:
                 self._given_back.update(GivenBack(asked.given_back_by, unique_key) for unique_key in asked.keys)
 
-    def _sent(self, sender: str, receiver: str, command: RemotingCommand) -> SentNames:
+    def _sent(self, command: RemotingCommand) -> SentNames:
         header: SendHeader
         if command.code == RequestCode.SEND_MESSAGE:
             header = command.decode_header(SendMessageRequestHeader)
@@ -209,9 +212,6 @@ class WireWatch:
         named = {names[0]: names for of_message in encoded if (names := _names(of_message))}
         if not is_batch and properties.find(encoded[0], properties.TRANSACTION_PREPARED) == "true":
             self._halves.update(named)
-        if self._recorder is not None:
-            for names in named.values():
-                self._recorder.record_sent(sender, receiver, header, names)
         is_retry = header.topic.startswith(topics.RETRY_PREFIX)
         return SentNames(named, header.topic.removeprefix(topics.RETRY_PREFIX) if is_retry else None)
 

@@ -1,9 +1,9 @@
-"""Tests that the frame watch reports violated promises. Each case of handwritten frames violates exactly one."""
+"""Tests that the wire watch reports violated promises. Each case of handwritten frames violates exactly one."""
 
 import pytest
 
-from lab.simulation.judges.frames.frame_watch import WireWatch
 from lab.simulation.judges.violation import Promise, Violation
+from lab.simulation.judges.wire_watch import WireWatch
 from rocketmq_broker.message import properties, sysflag, topics
 from rocketmq_broker.message.record import encode_record, host_bytes
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode

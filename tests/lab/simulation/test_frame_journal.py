@@ -1,4 +1,4 @@
-"""The recorder shows a world's frames, from an order's half message to its delivery, as arrows between processes."""
+"""The journal shows a world's frames, from an order's half message to its delivery, as arrows between processes."""
 
 from pathlib import Path
 
