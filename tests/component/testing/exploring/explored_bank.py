@@ -1,9 +1,12 @@
 """Explored tests in a module, so that other processes can import them."""
 
 import os
+from pathlib import Path
 
 from rocketmq_broker.testing.exploring import ExploredWorld, explore
 from tests.component.testing.exploring.small_bank import Bank
+
+PID_FILE = "FILE_FOR_PROCESS_ID"
 
 
 @explore()
@@ -54,8 +57,9 @@ def exits_when_it_has_run(world: ExploredWorld) -> None:
 
 @explore()
 def never_ends_with_a_database(world: ExploredWorld) -> None:
-    """Creates a database, and never ends."""
+    """Creates a database, writes its process id to the file named by PID_FILE, and never ends."""
     world.database("orders")
+    Path(os.environ[PID_FILE]).write_text(str(os.getpid()))
     world.run(shop=Bank(world).shop)
     while True:
         pass

@@ -2,7 +2,6 @@
 
 import io
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ from rocketmq_broker.testing.exploring.__main__ import app
 from rocketmq_broker.testing.exploring.explore import worlds_of
 from rocketmq_broker.testing.exploring.search.command import SearchCommand
 from rocketmq_broker.testing.exploring.search.processes import PATIENCE_S, PlayingProcesses
-from rocketmq_broker.testing.exploring.search.worlds import WorldEnd
 from rocketmq_broker.testing.simulation.plan import read_plan
 from tests.component.testing.exploring.explored_bank import (
+    PID_FILE,
     each_order_is_credited_once,
     ends_its_process,
     ends_its_process_early,
@@ -35,7 +34,7 @@ BANK = f"{MODULE}:each_order_is_credited_once"
 class Ran:
     """A command for an explored test, and its output."""
 
-    def __init__(self, folder: Path, test: object, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, folder: Path, test: object) -> None:
         self._printed = io.StringIO()
         console = Console(file=self._printed, width=200)
         self.command = SearchCommand(
@@ -46,7 +45,7 @@ class Ran:
             "explore",
             processes=1,
             shrinking_tries=5,
-            patience_s=patience_s,
+            patience_s=PATIENCE_S,
         )
 
     @property
@@ -105,18 +104,11 @@ def test_an_exit_of_the_test_is_a_failure_whose_text_is_printed_as_it_is(tmp_pat
 
 
 def test_a_process_that_is_killed_leaves_no_database(tmp_path: Path) -> None:
-    def folders() -> set[Path]:
-        return set((memory_folder() or Path(tempfile.gettempdir())).glob("simulated-*"))
-
-    before = folders()
-    ran = Ran(tmp_path, never_ends_with_a_database, patience_s=5.0)
-    assert "it had no end after 5 s" in next(_ends(ran)).broken[0].text
-    assert folders() <= before
-
-
-def _ends(ran: Ran) -> Iterator[WorldEnd]:
-    with PlayingProcesses(ran.command.worlds, 1, patience_s=ran.command.patience_s) as processes:
-        yield from processes.play_all([1])
+    written, worlds = tmp_path / "process", Ran(tmp_path, never_ends_with_a_database).command.worlds
+    with PlayingProcesses(worlds, 1, patience_s=5.0, environment={PID_FILE: str(written)}) as processes:
+        assert "it had no end after 5 s" in processes.play(1).broken[0].text
+    folders = (memory_folder() or Path(tempfile.gettempdir())).glob(f"simulated-{written.read_text()}-*")
+    assert list(folders) == []
 
 
 @pytest.mark.parametrize(
