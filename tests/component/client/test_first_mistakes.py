@@ -53,6 +53,8 @@ async def test_what_is_no_message_is_refused_by_each_way_to_send(rocketmq: Rocke
             await producer.send(Message.of("orders", b"x"), 0)
         with pytest.raises(TypeError, match=r"timeout_ms must be an int, not '3'"):
             await producer.send(Message.of("orders", b"x"), timeout_ms="3")
+        with pytest.raises(ValueError, match="timeout_ms must be at least 1, not 0"):
+            await producer.send_batch([Message.of("orders", b"x")], timeout_ms=0)
         with pytest.raises(IllegalConfiguration, match="queue_count must be at least 1, not 0"):
             await producer.create_topic("orders", 0)
 

@@ -385,23 +385,23 @@ async def test_what_a_disk_that_hung_kept_back_is_shown_a_little_at_a_time_and_i
 async def test_without_a_process_to_flush_sends_are_refused_until_there_is_one_and_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def refuse(*command: object, **settings: object) -> None:
+        raise OSError(24, "Too many open files")
+
     monkeypatch.setattr(flusher, "_AGAIN_AFTER_S", 0.01)
     async with stage(tmp_path) as it:
-        with monkeypatch.context() as patch:
-
-            def refuse(*command: object, **settings: object) -> None:
-                raise OSError(24, "Too many open files")
-
-            patch.setattr("subprocess.Popen", refuse)
-            os.kill(it.flusher_pid, signal.SIGKILL)
-            it.append(opaque=1)
-            await it.until(lambda: it.store.writability.refusal is not None)
-            with pytest.raises(StoreUnwritable, match="no flush process can be started: Too many open files"):
-                it.append()
-        await it.until(lambda: bool(it.client.frames))
-        assert it.client.answer(0)[:2] == (1, ResponseCode.SUCCESS)
+        for outage in range(2):
+            with monkeypatch.context() as patch:
+                patch.setattr("subprocess.Popen", refuse)
+                os.kill(it.flusher_pid, signal.SIGKILL)
+                it.append(opaque=outage)
+                await it.until(lambda: it.store.writability.refusal is not None)
+                with pytest.raises(StoreUnwritable, match="no flush process can be started: Too many open files"):
+                    it.append()
+            await it.until(lambda number=outage: len(it.client.frames) > number)
+            assert it.client.answer(outage)[:2] == (outage, ResponseCode.SUCCESS)
         it.append(opaque=2)
-        await it.until(lambda: len(it.client.frames) == 2)
+        await it.until(lambda: len(it.client.frames) == 3)
 
 
 async def test_a_store_that_was_given_up_acknowledges_nothing_more(tmp_path: Path) -> None:

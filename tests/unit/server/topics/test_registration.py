@@ -6,11 +6,13 @@ import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.steps import finish
 from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
+from rocketmq_broker.protocol.bodies.route import TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
 from rocketmq_broker.protocol.frame import FrameDecoder
@@ -38,6 +40,8 @@ class NameServers:
         self.asked: list[str] = []
         self.registrations: list[tuple[RegisterBrokerRequestHeader, bytes]] = []
         self.unconnected: set[str] = set()
+        self.body = b""
+        """The body of each response."""
 
     async def invoke(
         self, address: str, code: int, header: RegisterBrokerRequestHeader, body: bytes = b"", **__: object
@@ -47,7 +51,7 @@ class NameServers:
         if self.reasons[address]:
             raise self.reasons[address].pop(0)
         self.unconnected.discard(address)
-        return SUCCESS
+        return msgspec.structs.replace(SUCCESS, body=self.body)
 
     def is_connected(self, address: str) -> bool:
         return address not in self.unconnected
@@ -108,6 +112,14 @@ async def test_it_is_told_when_every_name_server_has_answered_or_failed(desk: De
     async with stage.running(), asyncio.timeout(30):
         await stage.registration.registered()
         assert {ONE, OTHER} <= set(stage.name_servers.asked)
+
+
+async def test_a_route_is_read_from_the_next_name_server_if_one_fails(desk: Desk) -> None:
+    stage = Stage(desk, ONE, OTHER)
+    stage.name_servers.reasons[ONE] = [ConnectFailed("no process listens")]
+    stage.name_servers.body = TopicRouteData().encode()
+    assert await stage.registration.route_of("orders") == TopicRouteData()
+    assert stage.name_servers.asked == [ONE, OTHER]
 
 
 async def test_a_mistake_during_a_registration_ends_neither_the_next_nor_those_who_wait(desk: Desk) -> None:
