@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from demo.asking import ask
 from demo.books import ShopBooks
 from demo.ports import free_ports
 from demo.processes import Processes
@@ -234,3 +235,25 @@ def test_no_order_is_lost_or_credited_twice_while_a_controller_elects_masters(pr
         require_one_credit_each(system, {*load.placed, *unpaid})
         sent, _ = offsets_at(other, CREDIT_GROUP, order_created.TOPIC)
         print(f"{sent} messages, because the broker checks committed transactions, too, and delivers them again")
+
+
+def test_orders_wait_for_the_second_replica_where_two_are_required(processes: Processes, tmp_path: Path) -> None:
+    properties = f"{REPLICATED['PROPERTIES']} minInSyncReplicas=2"
+    settings = {**REPLICATED, "PROPERTIES": properties, "CONTROLLER_PORT": str(free_ports(1)[0])}
+    with apache_cluster(tmp_path / "apache", (A,), settings, version="5.5.0") as cluster:
+        asyncio.run(make_topics(cluster))
+        await_status(cluster, A, SendStatus.SEND_OK)  # both replicas are there
+        system = System(processes, tmp_path / "services", namesrv_addr=cluster.namesrv_addr)
+        system.start_services()
+        load = Load(system.order_url)
+        with load.running():
+            load.go_on()
+            unpaid = place_unpaid(system.order_url)
+            cluster.slaves[A].kill()
+            wait_until(lambda: "in-sync replicas not enough" in system.order_service.output(), PATIENCE_S)
+            wait_until(lambda: ask("GET", f"{system.order_url}/readyz", timeout_s=60).status_code == 503, PATIENCE_S)
+            cluster.slaves[A].restart()
+            load.go_on()
+            for order_id in unpaid:
+                post(f"{system.order_url}/orders/{order_id}/payment", {})
+        require_one_credit_each(system, {*load.placed, *unpaid})
