@@ -12,12 +12,17 @@ from packaging.utils import canonicalize_name
 RECIPES = sorted(program.parent for program in (Path(__file__).parents[1] / "tutorials" / "recipes").glob("*/__main__.py"))
 
 
-def brought_by_pip_line(recipe: Path) -> set[str]:
-    """Returns the distributions that the line names, and all of their dependencies. The broker's package is one of them."""
-    (line,) = re.findall(r"^    pip install (.+)$", (recipe / "README.md").read_text(), re.MULTILINE)
+def brought_by_pip_line(recipe: Path, *, with_broker: bool) -> set[str]:
+    """Returns the distributions that the line names, and all of their dependencies.
+
+    The broker's package is the first. Without it, only what the line names beside it counts.
+    """
+    ((broker, others),) = re.findall(
+        r"^    pip install ('?\./broker(?:\[simulation\]')?) (.+)$", (recipe / "README.md").read_text(), re.MULTILINE
+    )
+    line = f"{broker.replace('./broker', 'rocketmq-broker')} {others}" if with_broker else others
     seen: set[tuple[str, str]] = set()
-    words = shlex.split(line.replace("./broker", "rocketmq-broker"))
-    return {name for word in words for name in installed_by(Requirement(word), seen)}
+    return {name for word in shlex.split(line) for name in installed_by(Requirement(word), seen)}
 
 
 def installed_by(wanted: Requirement, seen: set[tuple[str, str]]) -> Iterator[str]:

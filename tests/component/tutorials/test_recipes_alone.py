@@ -28,7 +28,7 @@ sys.exit(pytest.main(["--collect-only", "-q", {folder!r}, *{plugins}]))
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_its_tests_need_no_other_package(recipe: Path) -> None:
-    brought = brought_by_pip_line(recipe)
+    brought = brought_by_pip_line(recipe, with_broker=True)
     left_out = {
         module for module, owners in packages_distributions().items() if brought.isdisjoint(map(canonicalize_name, owners))
     }
