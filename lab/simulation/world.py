@@ -94,9 +94,7 @@ class ShopRun(WorldRun):
         self._customers = Customers(self._shop)
         self._conversations: list[Conversation] = []
         self._customers.observers.append(self._heard)
-        self._safety = SafetyJudge(
-            FrameJournal(world.history, {machine.address: name for name, machine in world.machines.items()})
-        )
+        self._safety = SafetyJudge(FrameJournal(world.history, world.names))
         self._broken: list[FoundBroken] = []
         self._waiting: frozenset[tuple[str, str]] = frozenset()
         """The messages in inboxes and outboxes at the last check."""

@@ -69,8 +69,6 @@ def _place(row: Row) -> tuple[str, ...]:
 
 def _columns(found: list[LogRecord | Damage]) -> list[Row]:
     """Converts records to rows."""
-    if not found:
-        return []
     batch = RecordColumns.of(found)
     columns = [COLUMNS[name](batch) for name in _WANTED]
     return [dict(zip(_WANTED, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -10,20 +10,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from tests.recipes import RECIPES, brought_by_pip_line
-
-WITH_THESE_ALONE = """
-import sys
-from importlib.machinery import PathFinder
-
-class Installed(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        return None if name.partition(".")[0] in {left_out} else super().find_spec(name, path, target)
-
-sys.meta_path[sys.meta_path.index(PathFinder)] = Installed
-import pytest
-sys.exit(pytest.main(["--collect-only", "-q", {folder!r}, *{plugins}]))
-"""
+from tests.without_modules import without_modules
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
@@ -36,7 +23,8 @@ def test_its_tests_need_no_other_package(recipe: Path) -> None:
         f"-p{plugin.name}" for plugin in entry_points(group="pytest11")
         if plugin.dist is not None and canonicalize_name(plugin.dist.name) in brought
     ]  # fmt: skip
-    source = WITH_THESE_ALONE.format(left_out=left_out, folder=str(recipe), plugins=plugins)
+    options = ["--collect-only", "-q", str(recipe), *plugins]
+    source = f"{without_modules(left_out)}\nimport pytest\nsys.exit(pytest.main({options}))"
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
     done = subprocess.run([sys.executable, "-c", source], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -192,7 +192,7 @@ class ProgramsRun(WorldRun):
 
     def _watch(self) -> None:
         world = self.world
-        names = {machine.address: name for name, machine in world.machines.items()}
+        names = world.names
         if self._is_recorded:
             world.network.observe(FrameJournal(world.history, names).see)
         world.network.observe(DecisionWatch(names, self._points.decides, self.fail).see)

@@ -136,6 +136,11 @@ class SimulatedWorld:
         """The seconds since the world began."""
         return self.loop.elapsed_ns() / 1e9
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of the machines, by their addresses."""
+        return {machine.address: name for name, machine in self.machines.items()}
+
     def machine(self, name: str) -> SimulatedMachine:
         """Adds a machine."""
         machine = self.machines[name] = SimulatedMachine(self, name, f"10.0.0.{len(self.machines) + 1}")

@@ -4,21 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.without_modules import without_modules
+
 ROOT = Path(__file__).parents[4]
 ABSENT = (
     "billiard", "celery", "greenlet", "grpc", "h2", "isal", "kombu", "pyarrow", "psycopg", "pygments", "pyspark", "redis", "rich",
     "typer", "uvicorn", "waitress",
 )  # fmt: skip
-PLAY = f"""
-import sys
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {ABSENT!r}:
-            raise ModuleNotFoundError(f"the page has no {{name}}", name=name)
-
-sys.meta_path.insert(0, Absent())
-
+PLAY = f"""{without_modules(ABSENT)}
 import threading
 
 def refuse(thread):

@@ -6,21 +6,9 @@ import sys
 from pathlib import Path
 
 from deploy.scripts.pinned import locked_versions
+from tests.without_modules import without_modules
 
 ROOT = Path(__file__).resolve().parents[4]
-WITHOUT_SPARK = """
-import importlib, sys
-
-class Missing:
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name.partition(".")[0].replace("_", "-") in {left_out}:
-            raise ModuleNotFoundError("not installed: " + name)
-
-sys.meta_path.insert(0, Missing)
-for program in {programs}:
-    importlib.import_module(program)
-"""
 
 
 def left_out() -> set[str]:
@@ -41,6 +29,9 @@ def test_each_program_of_make_up_starts_without_them() -> None:
 
     One process imports all programs.
     """
-    source = WITHOUT_SPARK.format(left_out=left_out(), programs=PROGRAMS.split())
+    modules = {name.replace("-", "_") for name in left_out()}
+    source = (
+        f"{without_modules(modules)}\nimport importlib\nfor program in {PROGRAMS.split()}:\n    importlib.import_module(program)"
+    )
     done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
