@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import requires
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-RECIPES = sorted(program.parent for program in (Path(__file__).parents[1] / "tutorials" / "recipes").glob("*/__main__.py"))
+ROOT = Path(__file__).parents[1]
+RECIPES = sorted(program.parent for program in (ROOT / "tutorials" / "recipes").glob("*/__main__.py"))
 
 
 def brought_by_pip_line(recipe: Path, *, with_broker: bool) -> set[str]:
@@ -32,7 +34,15 @@ def installed_by(wanted: Requirement, seen: set[tuple[str, str]]) -> Iterator[st
         if (wanted.name, extra) in seen:
             continue
         seen.add((wanted.name, extra))
-        for text in requires(wanted.name) or ():
-            brought = Requirement(text)
+        for brought in requirements_of(wanted.name, extra):
             if brought.marker is None or brought.marker.evaluate({"extra": extra}):
                 yield from installed_by(brought, seen)
+
+
+def requirements_of(name: str, extra: str) -> Iterator[Requirement]:
+    """Yields what a distribution needs with one of its extras. The broker's is not installed in a checkout: its project says it."""
+    if name == "rocketmq-broker":
+        project = tomllib.loads((ROOT / "broker" / "pyproject.toml").read_text())["project"]
+        yield from map(Requirement, project["optional-dependencies"][extra] if extra else project["dependencies"])
+    else:
+        yield from map(Requirement, requires(name) or ())
