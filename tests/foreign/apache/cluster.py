@@ -6,7 +6,7 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def apache_rocketmq(
 
     `settings` are the environment variables that `peer` lists. Both processes are killed at the end. If the store is needed
     afterwards, the broker is stopped properly, which takes ten seconds. If the name server accepts only TLS, `accepts_plain` is
-    False, and the registration is not awaited. With the setting `JOIN` the broker joins the cluster of that name server.
+    False, and the registration is not awaited. With the setting `JOIN` the broker joins the cluster of these name servers.
     """
     namesrv_port, broker_port = free_ports(2)
     environment = {
@@ -48,7 +48,7 @@ def apache_rocketmq(
     try:
         subprocess.run([PEER, "start", home, version], env=environment, check=True, timeout=START_SECONDS)
         namesrv_addr = environment.get("JOIN") or f"127.0.0.1:{environment['NAMESRV_PORT']}"
-        if accepts_plain:
+        if accepts_plain and environment["BROKER_PORT"] != "none":
             with ThreadPoolExecutor(1) as thread:  # the test may have an event loop of its own
                 thread.submit(asyncio.run, until_registered(namesrv_addr)).result()
         yield namesrv_addr
@@ -58,68 +58,82 @@ def apache_rocketmq(
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A broker of a cluster."""
+    """A broker or a name server of a cluster."""
 
     home: Path
     environment: Mapping[str, str]
+    part: str = "broker"
 
     @property
     def address(self) -> str:
-        """The address of the broker."""
+        """The address of a broker."""
         return f"127.0.0.1:{self.environment['BROKER_PORT']}"
 
     def pid(self) -> int:
-        """Returns the id of the broker's process."""
-        return int((self.home / "broker.pid").read_text())
+        """Returns the id of the process."""
+        return int((self.home / f"{self.part}.pid").read_text())
 
     def kill(self) -> None:
-        """Kills the broker with SIGKILL."""
-        subprocess.run([PEER, "kill", self.home], check=True, timeout=STOP_SECONDS)
+        """Kills the process with SIGKILL."""
+        subprocess.run([PEER, "kill", self.home, self.part], check=True, timeout=STOP_SECONDS)
 
     def restart(self) -> None:
-        """Starts the killed broker again on its store. Returns before the broker has registered."""
+        """Starts the killed process again on its store. Returns before a broker has registered."""
         environment = {**os.environ, "JAVA_OPTIONS": SHORT_LIVED, **self.environment}
-        subprocess.run([PEER, "restart", self.home], env=environment, check=True, timeout=START_SECONDS)
+        subprocess.run([PEER, "restart", self.home, self.part], env=environment, check=True, timeout=START_SECONDS)
 
     @contextmanager
     def halted(self) -> Iterator[None]:
-        """Stops the broker with SIGSTOP during the block: it keeps its connections, and does nothing."""
+        """Stops the process with SIGSTOP during the block: it keeps its connections, and does nothing. It may be killed there."""
         pid = self.pid()
         os.kill(pid, signal.SIGSTOP)
         try:
             yield
         finally:
-            os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Two masters, each with a slave, and a name server."""
+    """Masters, each with a slave, and one name server or several."""
 
     namesrv_addr: str
     masters: Mapping[str, Member]
     """Masters by broker name."""
     slaves: Mapping[str, Member]
     """Slaves by the name of their master, which is theirs as well."""
+    controllers: Mapping[str, Member]
+    """Name servers that run a controller, by the controller's address."""
 
 
 @contextmanager
 def apache_cluster(
-    home: Path, names: tuple[str, ...], settings: Mapping[str, str], *, version: str = "4.9.7"
+    home: Path, names: tuple[str, ...], settings: Mapping[str, str], *, version: str = "4.9.7", controllers: int = 0
 ) -> Iterator[Cluster]:
     """Runs a cluster with a master (SYNC_MASTER) and a slave of each name. All processes are killed at the end.
 
-    With the setting CONTROLLER_PORT these are the first roles, because the first broker that starts is elected.
+    With controllers, each in a name server of its own, these are the first roles: the first broker that starts is elected.
     """
     members: dict[str, dict[str, Member]] = {"SYNC_MASTER": {}, "SLAVE": {}}
-    common = {**settings, "HEAP": "256m", "NAMESRV_PORT": str(free_ports(1)[0])}
+    ports = [str(port) for port in free_ports(2 * (controllers or 1))]
+    namesrv_ports, controller_ports = ports[::2], ports[1::2] if controllers else []
+    namesrv_addr = ";".join(f"127.0.0.1:{port}" for port in namesrv_ports)
+    common = {**settings, "HEAP": "256m", "CONTROLLERS": " ".join(controller_ports)}
+
+    def started(name: str, part: str, own: Mapping[str, str]) -> Member:
+        stack.enter_context(apache_rocketmq(home / name, version=version, settings=common | own))
+        return Member(home / name, common | own, part)
+
     with ExitStack() as stack:
+        namesrvs = [
+            started(f"namesrv-{index}", "namesrv", {"NAMESRV_PORT": port, "BROKER_PORT": "none", "CONTROLLER": str(index)})
+            for index, port in enumerate(namesrv_ports)
+        ]
+        common["JOIN"] = namesrv_addr
         for broker_id, (role, of_role) in enumerate(members.items()):
             for name in names:
-                own = {
-                    **common, "ROLE": role, "BROKER_ID": str(broker_id), "BROKER_NAME": name, "BROKER_PORT": str(free_ports(1)[0])
-                }  # fmt: skip
-                folder = home / f"{name}-{broker_id}"
-                common["JOIN"] = stack.enter_context(apache_rocketmq(folder, version=version, settings=own))
-                of_role[name] = Member(folder, own)
-        yield Cluster(common["JOIN"], *members.values())
+                own = {"ROLE": role, "BROKER_ID": str(broker_id), "BROKER_NAME": name, "BROKER_PORT": str(free_ports(1)[0])}
+                of_role[name] = started(f"{name}-{broker_id}", "broker", own)
+        addresses = (f"127.0.0.1:{port}" for port in controller_ports)
+        yield Cluster(namesrv_addr, *members.values(), dict(zip(addresses, namesrvs, strict=False)))

@@ -1,7 +1,7 @@
 """Tests that the broker works with each supported Python version other than the current one.
 
-pip installs the broker from the checkout, as for a user. 3.14 is downloaded, so that it is tested on each machine;
-tests/foreign/windows runs 3.13. The environments contain only the broker's dependencies and the test tools, which
+pip installs the broker from the checkout, as for a user. 3.14 is downloaded, so that it is tested on each machine, and runs
+unit tests, too; tests/foreign/windows runs 3.13. The environments contain only the broker's dependencies and the test tools, which
 shows that the broker does not depend on the application.
 """
 
@@ -99,6 +99,7 @@ def test_the_tests_of_the_page_pass(python: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("layer", "parts"), [("unit", UNIT), ("component", COMPONENT)])
+@pytest.mark.parametrize("python", [DOWNLOADED], indirect=True)
 def test_the_tests_pass(python: Path, layer: str, parts: tuple[str, ...]) -> None:
     tests = PROJECT_ROOT / "tests" / layer
     # The conftest files above need the demo, and its libraries.

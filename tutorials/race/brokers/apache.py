@@ -15,7 +15,7 @@ from rocketmq_broker.admin.broker_requests.brokers import masters_of
 from rocketmq_broker.admin.broker_requests.figures import consume_stats
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError
-from rocketmq_broker.client.instance.name_servers import NameServers
+from rocketmq_broker.client.instance.name_servers import NameServers, name_server_addresses
 from rocketmq_broker.message.record import records_of
 from rocketmq_broker.message.topics import HALF_TOPIC, TRANSACTION_CONSUMER_GROUP
 from rocketmq_broker.remoting.client import RemotingClient
@@ -51,7 +51,7 @@ async def until_registered(namesrv_addr: str) -> None:
     none of them, and tries again ten seconds later. Until then a client's first send fails with "No route info of this topic".
     """
     remoting = RemotingClient()
-    name_servers = NameServers((namesrv_addr,), remoting)
+    name_servers = NameServers(name_server_addresses(namesrv_addr), remoting)
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
             while not masters_of(await name_servers.cluster_info()):  # noqa: ASYNC110 (it happens in another process)
