@@ -40,7 +40,7 @@ def installed_by(wanted: Requirement, seen: set[tuple[str, str]]) -> Iterator[st
 
 
 def requirements_of(name: str, extra: str) -> Iterator[Requirement]:
-    """Yields what a distribution needs with one of its extras. The broker's is not installed in a checkout: its project says it."""
+    """Yields what a distribution needs with one of its extras. The broker's is not installed in a checkout: its project tells."""
     if name == "rocketmq-broker":
         project = tomllib.loads((ROOT / "broker" / "pyproject.toml").read_text())["project"]
         yield from map(Requirement, project["optional-dependencies"][extra] if extra else project["dependencies"])

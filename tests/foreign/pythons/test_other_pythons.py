@@ -1,8 +1,8 @@
 """Tests that the broker works with each supported Python version other than the current one.
 
 pip installs the broker from the checkout, as for a user. 3.14 is downloaded, so that it is tested on each machine, and runs
-unit tests, too; tests/foreign/windows runs 3.13. The environments contain only the broker's dependencies and the test tools, which
-shows that the broker does not depend on the application.
+unit tests, too; tests/foreign/windows runs 3.13. The environments contain only the broker's dependencies and the test tools,
+which shows that the broker does not depend on the application.
 """
 
 import os
