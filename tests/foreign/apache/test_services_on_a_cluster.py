@@ -291,7 +291,7 @@ def test_where_two_replicas_are_required_orders_wait_and_a_master_that_wakes_up_
             load.go_on()
             with cluster.masters[A].halted():
                 wait_until(lambda: addresses_of(cluster, A).get(MASTER_ID) == cluster.slaves[A].address, PATIENCE_S)
-            # It wakes up as a master, with requests to answer. Where one replica suffices, it acknowledges them alone.
+            # It wakes up as a master with requests, and alone in its syncStateSet (AutoSwitchHAService.removeConnection).
             load.go_on()
             for order_id in unpaid:
                 post(f"{system.order_url}/orders/{order_id}/payment", {})
