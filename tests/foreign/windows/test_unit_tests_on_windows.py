@@ -12,7 +12,8 @@ from tests.foreign.windows.conftest import PROGRAMS, Windows
 from tests.testing_page import write_testing_page
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
-UNIT: Final = ("message", "protocol", "store", "transaction", "client", "testing")
+UNIT: Final = ("store", "client", "testing")
+"""The packages that call the system. The others compute, and tests/foreign/pythons runs them with another Python."""
 COMPONENT: Final = {
     "databases": ("-p", "tests.foreign.windows.programs.sqlite_alone"),
     "app/test_client_page.py": (),
