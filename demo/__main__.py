@@ -1,5 +1,10 @@
 """python -m demo: places orders while processes are killed. Exits with 0 only if every order is credited exactly once."""
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 import logging
 import os
 import shutil
@@ -18,6 +23,7 @@ from demo.errors import DemoError
 from demo.main_job.scenario import DemoPlan, run_here, run_on_compose
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.text.printable import printable
+from rocketmq_broker.stop_signals import until_interrupted
 
 CONSISTENT, INCONSISTENT, COULD_NOT_TELL, INTERRUPTED = 0, 1, 2, 130
 """The exit codes."""
@@ -82,4 +88,5 @@ def _leave_home(home: Path, exit_code: int, console: Console, *, is_kept: bool) 
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted():
+        typer.run(main)

@@ -8,6 +8,11 @@ mutant: one that fails again decides nothing. A mutant that survives shows a mis
 without an effect. `--first 57` continues a run that was stopped after 56 mutants.
 """
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 import ast
 import os
 import random

@@ -1,5 +1,10 @@
 """Runs `python -m pipelines`."""
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 import logging
 import os
 

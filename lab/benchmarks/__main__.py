@@ -1,5 +1,10 @@
 """python -m lab.benchmarks: measures our broker and Apache RocketMQ under the same load."""
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 import compileall
 import shutil
 import signal

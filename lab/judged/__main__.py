@@ -1,5 +1,10 @@
 """python -m lab.judged: runs the shop with faults, and prints what Porcupine says about its history."""
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 import logging
 import tempfile
 from collections.abc import Mapping

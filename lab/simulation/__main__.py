@@ -1,5 +1,10 @@
 """The explorer's command line for the shop: `python -m lab.simulation --help`."""
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 import sys
 from pathlib import Path
 

@@ -21,7 +21,6 @@ OTHERWISE = {
     "broker/rocketmq_broker/cluster/member.py": "it runs another program, in a session without Ctrl-C",
     "broker/rocketmq_broker/nameserver/__main__.py": "it stops well, with exit status 0",
     "broker/rocketmq_broker/platform/flush_helper.py": "a process that the broker starts",
-    "demo/__main__.py": "it says itself that all processes are stopped",
     "demo/up/__main__.py": "it says itself that all processes are stopped",
     "demo/reaper.py": "a process that the demo starts",
     "pipelines/commands/make_class_archive.py": "a step of deploy/scripts/setup, which says how to go on",
@@ -53,7 +52,7 @@ def _is_of_a_chapter(path: Path) -> bool:
 
 @pytest.mark.parametrize("path", programs(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_each_program_ends_with_a_sentence(path: Path) -> None:
-    ends = "with until_interrupted(" in path.read_text().split('if __name__ == "__main__":')[1]
+    ends = "with until_interrupted(" in path.read_text().split('if __name__ == "__main__":')[-1]
     assert ends != (str(path.relative_to(ROOT)) in OTHERWISE), (
         "write `with until_interrupted():` there, or the reason into OTHERWISE"
     )

@@ -10,9 +10,9 @@ from tests.parsed import parsed
 ROOT = Path(__file__).parents[2]
 PROGRAMS = [
     path
-    for folder in ("broker", "order_service", "credit_service", "inventory_service", "demo", "simulation")
-    for path in (ROOT / folder).rglob("__main__.py")
-    if "exit_at_once_on_stop_signals" in path.read_text()
+    for folder in ("broker", "order_service", "credit_service", "inventory_service", "demo", "lab", "pipelines", "tutorials")
+    for path in (ROOT / folder).rglob("*.py")
+    if "\n    exit_at_once_on_" in (text := path.read_text()) or "\nexit_at_once_on_" in text
 ]
 
 
@@ -36,4 +36,4 @@ def names(statement: ast.Import | ast.ImportFrom) -> str | None:
 
 
 def test_the_programs_are_found() -> None:
-    assert len(PROGRAMS) >= 8
+    assert len(PROGRAMS) >= 19

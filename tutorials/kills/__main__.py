@@ -3,6 +3,11 @@
 Without arguments it plays all combinations and prints a table.
 """
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 from typing import Annotated
 
 import typer

@@ -1,5 +1,10 @@
 """The command line of the comparison: `python -m tutorials.race --help`."""
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 import time
 from collections.abc import Sequence
 from pathlib import Path

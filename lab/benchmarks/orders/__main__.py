@@ -1,5 +1,10 @@
 """python -m lab.benchmarks.orders: measures orders from POST to credit, with transactional messages and with an outbox."""
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 import itertools
 import signal
 import tempfile

@@ -3,6 +3,11 @@
 Also compares the reconciliation with other tools.
 """
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 import shutil
 import signal
 import sys

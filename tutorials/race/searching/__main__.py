@@ -1,5 +1,10 @@
 """Searches for anomalies of each approach, and prints a Markdown page: `python -m tutorials.race.searching`."""
 
+if __name__ == "__main__":
+    from rocketmq_broker.stop_signals import exit_at_once_on_ctrl_c
+
+    exit_at_once_on_ctrl_c()
+
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
