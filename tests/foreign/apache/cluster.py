@@ -122,8 +122,9 @@ def apache_cluster(
     common = {**settings, "HEAP": "256m", "CONTROLLERS": " ".join(controller_ports)}
 
     def started(name: str, part: str, own: Mapping[str, str]) -> Member:
-        stack.enter_context(apache_rocketmq(home / name, version=version, settings=common | own))
-        return Member(home / name, common | own, part)
+        environment = {**common, **own}
+        stack.enter_context(apache_rocketmq(home / name, version=version, settings=environment))
+        return Member(home / name, environment, part)
 
     with ExitStack() as stack:
         namesrvs = [
@@ -136,4 +137,5 @@ def apache_cluster(
                 own = {"ROLE": role, "BROKER_ID": str(broker_id), "BROKER_NAME": name, "BROKER_PORT": str(free_ports(1)[0])}
                 of_role[name] = started(f"{name}-{broker_id}", "broker", own)
         addresses = (f"127.0.0.1:{port}" for port in controller_ports)
-        yield Cluster(namesrv_addr, *members.values(), dict(zip(addresses, namesrvs, strict=False)))
+        masters, slaves = members.values()
+        yield Cluster(namesrv_addr, masters, slaves, dict(zip(addresses, namesrvs, strict=False)))
