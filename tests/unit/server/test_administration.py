@@ -10,7 +10,6 @@ import pytest
 
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.configs import TopicConfig
-from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.bodies.broker import KVTable
 from rocketmq_broker.protocol.bodies.group import (
@@ -73,6 +72,7 @@ from rocketmq_broker.server.topics.topic_deletion import TopicDeletion
 from rocketmq_broker.store import MessageStore
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 from tests.unit.server.schedule.test_delayed_delivery import put_waiting
+from tests.unit.store.conftest import append
 
 CONSUMER = ConsumerData(group_name="g", subscription_data_set=[SubscriptionData(topic="orders")])
 
@@ -122,19 +122,7 @@ def desk(desk: Desk) -> Desk:
 
 def put(desk: Desk, count: int = 1, encoded: bytes = b"KEYS\x01k") -> None:
     for number in range(count):
-        desk.store.append(
-            InnerMessage(
-                topic=b"orders",
-                queue_id=0,
-                body=b"body",
-                properties=encoded,
-                flag=0,
-                sys_flag=0,
-                born_timestamp=START_MS,
-                born_host=bytes(8),
-            ),
-            START_MS + number,
-        )
+        append(desk.store, properties=encoded, store_timestamp=START_MS + number)
     desk.commit.settle()
 
 
@@ -368,19 +356,7 @@ async def answered(wire: Wire, count: int) -> None:
 
 async def test_messages_found_by_key_fit_into_a_frame(desk: Desk) -> None:
     for _ in range(6):
-        desk.store.append(
-            InnerMessage(
-                topic=b"orders",
-                queue_id=0,
-                body=bytes(4 << 20),
-                properties=b"KEYS\x01k",
-                flag=0,
-                sys_flag=0,
-                born_timestamp=START_MS,
-                born_host=bytes(8),
-            ),
-            START_MS,
-        )
+        append(desk.store, bytes(4 << 20), properties=b"KEYS\x01k")
         desk.commit.settle()
     header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from rocketmq_broker.message.inner_message import InnerMessage
-from rocketmq_broker.message.record import decode_records, host_bytes
+from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import ReplyTo
 from rocketmq_broker.protocol.frame import FrameDecoder
@@ -22,8 +21,8 @@ from rocketmq_broker.server.durability import flusher, group_commit
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.store import Appended, FlushDiskType, MessageStore, StoreConfig, StoreUnwritable
 from rocketmq_broker.store.log.segments import Segments
+from tests.unit.store.conftest import append, small_config
 
-HOST = host_bytes("127.0.0.1", 10911)
 SYNC, ASYNC = FlushDiskType.SYNC_FLUSH, FlushDiskType.ASYNC_FLUSH
 
 
@@ -66,12 +65,7 @@ class Stage:
         group_commit.listeners.append(self.listener)
 
     def append(self, body: bytes = b"x", *, opaque: int | None = None) -> Appended:
-        appended = self.store.append(
-            InnerMessage(
-                topic=b"orders", queue_id=0, body=body, properties=b"", flag=0, sys_flag=0, born_timestamp=1, born_host=HOST
-            ),
-            1,
-        )
+        appended = append(self.store, body, store_timestamp=1)
         self.group_commit.appended()
         if opaque is not None:
             self.group_commit.after_durable(appended.end_position, self.client, ReplyTo(opaque, SerializeType.JSON))
@@ -90,7 +84,7 @@ class Stage:
 
 
 def config(root: Path) -> StoreConfig:
-    return StoreConfig(root=root, store_host=HOST, commit_log_segment_size=4096, index_slots=16, index_entries=64)
+    return small_config(root, commit_log_segment_size=4096)
 
 
 @asynccontextmanager

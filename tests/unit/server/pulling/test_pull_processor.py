@@ -9,7 +9,6 @@ import pytest
 
 from rocketmq_broker.message import properties
 from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
-from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.protocol import pull_sysflag
@@ -19,7 +18,8 @@ from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.store.log.segments import Segments
-from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
+from tests.unit.server.conftest import PULL, Desk, Wire
+from tests.unit.store.conftest import append
 
 
 def pull(**changes: object) -> PullMessageRequestHeader:
@@ -28,19 +28,7 @@ def pull(**changes: object) -> PullMessageRequestHeader:
 
 def put(desk: Desk, *tags: str) -> None:
     for tag in tags:
-        desk.store.append(
-            InnerMessage(
-                topic=b"orders",
-                queue_id=0,
-                body=tag.encode(),
-                properties=properties.encode({"TAGS": tag}),
-                flag=0,
-                sys_flag=0,
-                born_timestamp=START_MS,
-                born_host=bytes(8),
-            ),
-            START_MS,
-        )
+        append(desk.store, tag.encode(), properties=properties.encode({"TAGS": tag}))
     desk.commit.settle()
 
 
@@ -255,19 +243,7 @@ def sql_desk(make_desk: Callable[..., Desk]) -> Desk:
 
 def put_numbered(desk: Desk, *numbers: int, topic: bytes = b"orders", **named: str) -> None:
     for number in numbers:
-        desk.store.append(
-            InnerMessage(
-                topic=topic,
-                queue_id=0,
-                body=str(number).encode(),
-                properties=properties.encode({"n": str(number), **named}),
-                flag=0,
-                sys_flag=0,
-                born_timestamp=START_MS,
-                born_host=bytes(8),
-            ),
-            START_MS,
-        )
+        append(desk.store, b"%d" % number, topic=topic, properties=properties.encode({"n": str(number), **named}))
     desk.commit.settle()
 
 

@@ -22,17 +22,8 @@ LEVEL, DELAY_MS = 1, 1000
 
 def scheduled(body: bytes, properties: Mapping[str, str], *, sys_flag: int = 0, reconsume_times: int = 0) -> InnerMessage:
     """Returns a message that waits in the queue of its level."""
-    return InnerMessage(
-        topic=SCHEDULE_TOPIC,
-        queue_id=LEVEL - 1,
-        body=body,
-        properties=encode(properties),
-        flag=0,
-        sys_flag=sys_flag,
-        born_timestamp=START_MS,
-        born_host=bytes(8),
-        reconsume_times=reconsume_times,
-    )
+    place = SCHEDULE_TOPIC, LEVEL - 1
+    return InnerMessage(*place, body, encode(properties), 0, sys_flag, START_MS, bytes(8), reconsume_times=reconsume_times)
 
 
 def put_waiting(desk: Desk, unique_id: str | None, body: bytes = b"later", reconsume_times: int = 0) -> None:

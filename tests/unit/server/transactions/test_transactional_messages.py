@@ -7,7 +7,6 @@ import pytest
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.ids import offset_message_id, parse_offset_message_id
-from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import QUEUE_OFFSET_POSITION, decode_record
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
@@ -26,6 +25,7 @@ from tests.unit.server.transaction_broker import (
     Producer,
     TransactionBroker,
 )
+from tests.unit.store.conftest import append
 from tests.unit.transaction.records import rewritten_by_apache
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
@@ -120,12 +120,7 @@ def test_another_group_decides_nothing(broker: TransactionBroker, producer: Prod
 
 def test_wrong_offsets_decide_nothing(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A")
-    plain = broker.store.append(
-        InnerMessage(
-            topic=b"plain", queue_id=0, body=b"x", properties=b"", flag=0, sys_flag=0, born_timestamp=0, born_host=STORE_HOST
-        ),
-        0,
-    )
+    plain = append(broker.store, topic=b"plain")
     broker.flush()
 
     assert "state table offset" in refused(broker, producer, Appended(half.commit_log_offset, 9, 0), COMMIT).remark
@@ -665,19 +660,8 @@ def left_by_apache(broker: TransactionBroker, producer: Producer) -> tuple[Appen
     record = decode_record(
         rewritten_by_apache(data, commit_log_offset=0, queue_offset=0, store_ms=0, TRANSACTION_CHECK_TIMES="1")
     )
-    copy = broker.store.append(
-        InnerMessage(
-            topic=record.topic,
-            queue_id=0,
-            body=record.body,
-            properties=record.properties,
-            flag=0,
-            sys_flag=0,
-            born_timestamp=record.born_timestamp,
-            born_host=record.born_host,
-        ),
-        broker.now_ms,
-    )
+    copied = {name: getattr(record, name) for name in ("topic", "body", "properties", "born_timestamp", "born_host")}
+    copy = append(broker.store, **copied, store_timestamp=broker.now_ms)
     broker.flush()
     return first, copy
 
