@@ -31,18 +31,6 @@ HEAD_LENGTH = 88
 
 
 @pytest.fixture
-def broker() -> TransactionBroker:
-    return TransactionBroker()
-
-
-@pytest.fixture
-def producer(broker: TransactionBroker) -> Producer:
-    producer = Producer()
-    broker.online(producer)
-    return producer
-
-
-@pytest.fixture
 def wire(broker: TransactionBroker) -> HostileWire:
     return HostileWire(broker)
 
@@ -215,10 +203,7 @@ def test_a_transaction_that_claims_a_destination_can_be_discarded(broker: Transa
     assert bodies(broker, DISCARD_TOPIC, 0) == [b"mine"]
 
 
-@pytest.mark.parametrize(
-    ("more", "changes"),
-    [((("DELAY", "3"),), {}), ((), {"topic": "%RETRY%credit_service"})],
-)
+@pytest.mark.parametrize(("more", "changes"), [((("DELAY", "3"),), {}), ((), {"topic": "%RETRY%credit_service"})])
 def test_a_message_that_cannot_begin_a_transaction_is_refused_as_illegal(
     wire: HostileWire, broker: TransactionBroker, more: tuple[tuple[str, str], ...], changes: dict[str, str]
 ) -> None:

@@ -173,12 +173,14 @@ def test_listing_reads_the_half_messages_of_one_page_only(
 def test_a_commit_by_hand_delivers_once_and_keeps_its_reason_through_a_restart(
     broker: TransactionBroker, producer: Producer, operator: Operator
 ) -> None:
-    broker.send(producer, "A")
+    half = broker.send(producer, "A")
 
     info = operator.decide("A", commit=True, reason="paid: Überweisung 17 ist da")
 
     assert info.state == "committed"
     assert broker.delivered() == ["A"]
+    (op,) = broker.records(OP_TOPIC)
+    assert (op.body, op.get_property("TAGS")) == (b"%d" % half.queue_offset, "d"), "Apache reads no reason"
     again = Operator(broker.restarted())
     (shown,) = again.show("A")
     assert (shown.state, shown.reason, shown.decided_ms) == ("committed", "paid: Überweisung 17 ist da", broker.now_ms)
@@ -368,16 +370,6 @@ def test_a_decision_by_hand_that_does_not_reach_the_disk_leaves_the_transaction_
 
     assert broker.delivered() == []
     assert [info.state for info in operator.pending().transactions] == ["pending"]
-
-
-def test_op_messages_with_a_reason_still_say_what_apache_reads(
-    broker: TransactionBroker, producer: Producer, operator: Operator
-) -> None:
-    half = broker.send(producer, "A")
-    operator.decide("A", commit=True)
-
-    (op,) = broker.records(OP_TOPIC)
-    assert (op.body, op.get_property("TAGS")) == (b"%d" % half.queue_offset, "d")
 
 
 def test_a_decision_by_an_id_that_many_have_is_refused(broker: TransactionBroker, producer: Producer, operator: Operator) -> None:
