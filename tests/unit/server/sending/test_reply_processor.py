@@ -174,18 +174,19 @@ async def test_nothing_is_answered_before_the_reply_is_durable(replies: Replies)
     assert replies.answer.code == ResponseCode.SUCCESS
 
 
-async def test_a_requester_that_is_not_online_is_an_error_and_the_reply_is_stored(replies: Replies) -> None:
-    encoded = properties.encode({**PROPERTIES, "REPLY_TO_CLIENT": "nobody"}).decode()
-    await replies.send(v2(properties=encoded))
-    assert replies.answer.code == ResponseCode.SYSTEM_ERROR
-    assert replies.answer.remark == "push reply message fail, channel of <nobody> not found."
-    assert len(replies.desk.messages(REPLY_TOPIC)) == 1
-
-
-async def test_a_reply_that_names_no_requester_is_an_error_and_stored(replies: Replies) -> None:
-    await replies.send(v2(properties=""))
-    assert replies.answer.code == ResponseCode.SYSTEM_ERROR
-    assert replies.answer.remark == "reply message properties[REPLY_TO_CLIENT] is null"
+@pytest.mark.parametrize(
+    ("encoded", "remark"),
+    [
+        (
+            properties.encode({**PROPERTIES, "REPLY_TO_CLIENT": "nobody"}),
+            "push reply message fail, channel of <nobody> not found.",
+        ),
+        (b"", "reply message properties[REPLY_TO_CLIENT] is null"),
+    ],
+)
+async def test_a_reply_to_nobody_is_an_error_and_stored(replies: Replies, encoded: bytes, remark: str) -> None:
+    await replies.send(v2(properties=encoded.decode()))
+    assert (replies.answer.code, replies.answer.remark) == (ResponseCode.SYSTEM_ERROR, remark)
     assert len(replies.desk.messages(REPLY_TOPIC)) == 1
 
 

@@ -87,12 +87,6 @@ def test_each_further_retry_waits_a_level_longer(desk: Desk) -> None:
     assert len(desk.messages("SCHEDULE_TOPIC_XXXX", 4)) == 1
 
 
-def test_the_consumer_may_name_the_level(desk: Desk) -> None:
-    send_back(desk, back(stored(desk), delay_level=1))
-    desk.deliver_due(1000)
-    assert len(desk.messages("%RETRY%g")) == 1
-
-
 def test_a_message_tried_too_often_becomes_a_dead_letter(desk: Desk) -> None:
     send_back(desk, back(stored(desk, reconsume_times=16)))
     (record,) = desk.messages("%DLQ%g")
@@ -119,11 +113,7 @@ def full(desk: Desk, room: int) -> Record:
 
 @pytest.mark.parametrize(
     ("room", "kept"),
-    [
-        (0, set()),
-        (20, {"RETRY_TOPIC"}),
-        (90, {"RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "WAIT", "DELAY"}),
-    ],
+    [(0, set()), (20, {"RETRY_TOPIC"}), (90, {"RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "WAIT", "DELAY"})],
 )
 def test_a_message_without_room_for_its_redelivery_becomes_a_dead_letter(
     desk: Desk, caplog: pytest.LogCaptureFixture, room: int, kept: set[str]
@@ -135,11 +125,6 @@ def test_a_message_without_room_for_its_redelivery_becomes_a_dead_letter(
     assert set(properties.decode(record.properties)) == {"UNIQ_KEY", "k"} | kept
     assert "a message of orders is stored as a dead letter of group g instead of being retried: " in caplog.text
     assert f"{properties.MAX_PROPERTIES_LENGTH - room} bytes of properties" in caplog.text
-
-
-def test_a_negative_level_gives_up_at_once(desk: Desk) -> None:
-    send_back(desk, back(stored(desk), delay_level=-1))
-    assert len(desk.messages("%DLQ%g")) == 1
 
 
 def test_an_offset_without_a_message_is_refused(desk: Desk) -> None:
