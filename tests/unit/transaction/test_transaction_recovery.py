@@ -42,6 +42,10 @@ def recover(
     return recovery.finish()
 
 
+def without(name: str, message: InnerMessage) -> InnerMessage:
+    return changed(message, properties=props.remove(message.properties, (name,)))
+
+
 def undecided(table: RecoveredTable) -> list[int]:
     return [recovered.transaction.commit_log_offset for recovered in table.undecided]
 
@@ -217,8 +221,7 @@ def test_a_resumed_message_is_a_transaction_of_its_own() -> None:
 
 
 def test_one_bad_record_costs_that_record_only() -> None:
-    poisoned = half_inner(transaction_id="P")
-    poisoned = changed(poisoned, properties=props.remove(poisoned.properties, (props.REAL_TOPIC,)))
+    poisoned = without(props.REAL_TOPIC, half_inner(transaction_id="P"))
     recovery = TransactionRecovery(POLICY, NOW_MS)
     recovery.add_op(b"nothing")
     recovery.add_op(half_record(1, 1))
@@ -291,8 +294,7 @@ def test_a_message_that_apache_resumed_is_not_settled_by_the_discard_before_it()
 
 
 def test_without_a_transaction_id_the_prepared_offset_tells() -> None:
-    anonymous = half_inner()
-    anonymous = changed(anonymous, properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
+    anonymous = without(props.UNIQUE_KEY, half_inner())
     half = stored(anonymous, commit_log_offset=100, queue_offset=0)
     (left,) = recover([half]).undecided
 
@@ -302,8 +304,7 @@ def test_without_a_transaction_id_the_prepared_offset_tells() -> None:
 
 
 def test_two_messages_without_a_transaction_id_are_two_transactions() -> None:
-    anonymous = half_inner()
-    anonymous = changed(anonymous, properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
+    anonymous = without(props.UNIQUE_KEY, half_inner())
 
     table = recover([stored(anonymous, commit_log_offset=100 * n, queue_offset=n) for n in range(2)])
 

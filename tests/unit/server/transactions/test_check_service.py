@@ -22,6 +22,7 @@ from tests.unit.server.transaction_broker import (
     Producer,
     TransactionBroker,
 )
+from tests.unit.transaction.records import pending
 from tests.waiting import until
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
@@ -485,8 +486,7 @@ def test_one_bad_record_stops_nothing(broker: TransactionBroker, producer: Produ
 
 def test_a_damaged_half_message_whose_time_is_over_is_closed(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A", b"body of the bad one")
-    transaction = broker.messages.table.find(half.commit_log_offset)
-    assert transaction is not None
+    transaction = pending(broker.messages.table, half.commit_log_offset)
     transaction.checks = POLICY.check_max
     damage(broker, b"body of the bad one")
 

@@ -16,6 +16,7 @@ from rocketmq_broker.protocol.headers.transaction_admin import (
 )
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from tests.unit.server.transaction_broker import OP_TOPIC, STORE_HOST, Producer, TransactionBroker
+from tests.unit.transaction.records import pending
 
 COMMIT, ROLLBACK = 8, 12
 CODES = {
@@ -285,8 +286,7 @@ def test_an_unreadable_half_message_is_listed_and_can_be_rolled_back_only(
     broker: TransactionBroker, producer: Producer, operator: Operator
 ) -> None:
     half = broker.send(producer, "A")
-    transaction = broker.messages.table.find(half.commit_log_offset)
-    assert transaction is not None
+    transaction = pending(broker.messages.table, half.commit_log_offset)
     transaction.stored_queue_offset += 7  # the record there says otherwise
 
     (info,) = operator.pending().transactions
@@ -334,8 +334,7 @@ def test_a_moved_half_message_is_named_by_its_first_offset_and_keeps_its_reason(
     for number in range(12):
         broker.end(producer, broker.send(producer, f"T{number}"), ROLLBACK)
         broker.tick()
-    transaction = broker.messages.table.find(half.commit_log_offset)
-    assert transaction is not None
+    transaction = pending(broker.messages.table, half.commit_log_offset)
     assert transaction.stored_at > half.commit_log_offset, "nothing was moved"
     assert [(info.half_offset, info.state) for info in operator.show("stays")] == [(half.commit_log_offset, "pending")]
 

@@ -26,7 +26,7 @@ from tests.unit.server.transaction_broker import (
     TransactionBroker,
 )
 from tests.unit.store.conftest import append
-from tests.unit.transaction.records import rewritten_by_apache
+from tests.unit.transaction.records import pending, rewritten_by_apache
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 
@@ -690,8 +690,7 @@ def test_a_decision_that_apache_asked_for_about_our_moved_copy_counts() -> None:
 def test_a_half_message_that_is_not_the_one_expected_is_not_delivered(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A")
     other = broker.send(producer, "B")
-    transaction = broker.messages.table.find(half.commit_log_offset)
-    assert transaction is not None
+    transaction = pending(broker.messages.table, half.commit_log_offset)
     transaction.stored_at = other.commit_log_offset
 
     assert "cannot be read" in refused(broker, producer, half, COMMIT).remark
