@@ -76,8 +76,8 @@ class Replies:
         self.desk.request(self.replier, code, header, body, **how)
         await settled()
 
-    async def requester_answers(self, code: int = ResponseCode.SUCCESS) -> None:
-        self.requester.waiting.pop(0).set_result(RemotingCommand(code=code, opaque=1))
+    async def requester_answers(self) -> None:
+        self.requester.waiting.pop(0).set_result(RemotingCommand(code=ResponseCode.SUCCESS, opaque=1))
         await settled()
 
     @property
@@ -205,19 +205,18 @@ async def test_a_requester_that_does_not_read_is_sent_nothing(replies: Replies) 
     assert replies.answer.remark == f"push reply message to {REQUESTER} fail."
 
 
-@pytest.mark.parametrize("error", [RemotingTimeout("no answer"), ConnectionClosed("gone")])
-async def test_a_requester_that_does_not_answer_is_an_error(replies: Replies, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "outcome", [RemotingTimeout("no answer"), ConnectionClosed("gone"), RemotingCommand(code=ResponseCode.SYSTEM_ERROR, opaque=1)]
+)
+async def test_a_requester_that_does_not_answer_or_cannot_take_the_reply_is_an_error(
+    replies: Replies, outcome: Exception | RemotingCommand
+) -> None:
     await replies.send()
-    replies.requester.waiting.pop(0).set_exception(error)
+    waiting = replies.requester.waiting.pop(0)
+    waiting.set_exception(outcome) if isinstance(outcome, Exception) else waiting.set_result(outcome)
     await settled()
     assert replies.answer.code == ResponseCode.SYSTEM_ERROR
     assert replies.answer.remark == f"push reply message to {REQUESTER} fail."
-
-
-async def test_a_requester_that_could_not_take_the_reply_is_an_error(replies: Replies) -> None:
-    await replies.send()
-    await replies.requester_answers(ResponseCode.SYSTEM_ERROR)
-    assert replies.answer.code == ResponseCode.SYSTEM_ERROR
 
 
 async def test_a_reply_that_could_not_be_stored_is_a_success_if_the_requester_has_it(replies: Replies) -> None:
