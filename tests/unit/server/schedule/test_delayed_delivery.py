@@ -142,16 +142,20 @@ def test_more_messages_than_are_delivered_in_one_go_keep_the_timer_awake(desk: D
 async def test_what_was_delivered_and_lost_is_delivered_again_but_not_at_once(desk: Desk) -> None:
     put_waiting(desk, "A1")
     desk.clock.now_ms += DELAY_MS
-    position = desk.store.written_position
+    position = desk.store.flushed_position
     desk.delayed.deliver_due()
     waiting = asyncio.create_task(desk.delayed.alarm.wait(None))
 
+    desk.store.abandon_unflushed()
     desk.delayed.take_back(position)
 
     await waiting
+    assert desk.delay_offsets.get(LEVEL) is None
     assert desk.delayed.deliver_due() == 0.1
     desk.clock.now_ms += 100
     assert desk.delayed.deliver_due() is None
+    desk.commit.settle()
+    assert len(desk.messages("orders")) == 1
 
 
 def test_the_offset_of_a_level_passes_a_delivered_message_once_that_is_on_the_disk(desk: Desk) -> None:

@@ -253,18 +253,6 @@ def test_the_messages_of_a_topic_with_multiple_tags_say_so(desk: Desk) -> None:
     assert flags == [sysflag.COMPRESSED | sysflag.MULTI_TAGS, sysflag.MULTI_TAGS]
 
 
-def test_a_delayed_message_lost_on_its_way_is_delivered_again(desk: Desk) -> None:
-    desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties="DELAY\x011"), b"body")
-    desk.clock.now_ms += 1000
-    desk.delayed.deliver_due()
-    position = desk.store.flushed_position
-    desk.store.abandon_unflushed()
-    desk.delayed.take_back(position)
-    assert desk.delay_offsets.get(1) is None
-    desk.deliver_due(100)
-    assert len(desk.messages("orders")) == 1
-
-
 def batch(*bodies: bytes, encoded: bytes = b"KEYS\x01k") -> bytes:
     return b"".join(
         struct.pack(">iiiii", 22 + len(body) + len(encoded), 0, 0, 0, len(body))

@@ -190,9 +190,7 @@ def test_what_was_given_up_is_written_though_moving_another_fails(
     broker: TransactionBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     oldest = broker.send(Producer(), "A").commit_log_offset
-    given_up = broker.messages.table.find(broker.send(Producer(), "B").commit_log_offset)
-    assert given_up is not None
-    given_up.checks = broker.policy.check_max
+    pending(broker.messages.table, broker.send(Producer(), "B").commit_log_offset).checks = broker.policy.check_max
     for number in range(broker.policy.hold_back_max):
         broker.end(Producer(), broker.send(Producer(), str(number)), ROLLBACK)
     broker._has_appended = False
