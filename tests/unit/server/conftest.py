@@ -44,6 +44,7 @@ from rocketmq_broker.store import (
     SubscriptionGroups,
     TopicConfigs,
 )
+from tests.unit.server.transaction_broker import Producer, TransactionBroker
 
 START_MS = 1_700_000_000_000
 IDENTITY = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host="127.0.0.1", port=10911)
@@ -335,6 +336,19 @@ def make_desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
 @pytest.fixture
 def desk(make_desk: Callable[..., Desk]) -> Desk:
     return make_desk()
+
+
+@pytest.fixture
+def broker() -> TransactionBroker:
+    return TransactionBroker()
+
+
+@pytest.fixture
+def producer(broker: TransactionBroker) -> Producer:
+    """Creates a producer that is online and receives the broker's check-backs."""
+    producer = Producer()
+    broker.online(producer)
+    return producer
 
 
 __all__ = ["IDENTITY", "PULL", "START_MS", "Clock", "Desk", "Wire", "replace"]

@@ -11,9 +11,9 @@ from rocketmq_broker.protocol.headers.parked_admin import DismissDeadLetterReque
 from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader, UpdateConsumerOffsetRequestHeader
 from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketmq_broker.protocol.headers.topic import ViewMessageRequestHeader
-from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader, ResumeCheckHalfMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction import ResumeCheckHalfMessageRequestHeader
 from rocketmq_broker.store import Appended
-from tests.unit.server.hostile_wire import HostileWire, batch, forged_record, sent
+from tests.unit.server.hostile_wire import AS_HALF, HEAD_LENGTH, HostileWire, batch, end, forged_record, sent
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     GROUP,
@@ -26,9 +26,7 @@ from tests.unit.server.transaction_broker import (
 
 FORGED: Final = b"forged"
 """The body of every message that the hostile client has of its own; honest ones have another."""
-AS_HALF: Final = ("TRAN_MSG", "true")
 REFUSED: Final = (ResponseCode.SYSTEM_ERROR, ResponseCode.NO_PERMISSION, ResponseCode.MESSAGE_ILLEGAL)
-_HEAD_LENGTH: Final = 88
 _ALL_OF_SYS_FLAG: Final = 0x7FFFFFF3
 
 
@@ -98,7 +96,7 @@ class HostileClient:
     def forge_a_record(self, transaction_id: str, half: Appended, born_ms: int) -> None:
         """Sends records inside message bodies, and tries to resume, send back, view and decide them."""
         for topic in (HALF_TOPIC, DISCARD_TOPIC, "%DLQ%g", "orders"):
-            at = self._broker.store.written_position + _HEAD_LENGTH
+            at = self._broker.store.written_position + HEAD_LENGTH
             body = forged_record(at, topic=topic.encode(), queue_offset=half.queue_offset, body=FORGED, UNIQ_KEY=transaction_id)
             self._wire.ask(RequestCode.SEND_MESSAGE_V2, sent("carrier", 0, queue_id=7), body)
             self._use_as_message(at)
@@ -143,11 +141,7 @@ class HostileClient:
         assert self._end(self._send_half(transaction_id, born_ms), answer) == ResponseCode.SUCCESS
 
     def _end(self, half: Appended, answer: int, group: str = GROUP) -> int:
-        header = EndTransactionRequestHeader(
-            producer_group=group, tran_state_table_offset=half.queue_offset, commit_log_offset=half.commit_log_offset,
-            commit_or_rollback=answer, from_transaction_check=False, msg_id="x",
-        )  # fmt: skip
-        return self._wire.ask(RequestCode.END_TRANSACTION, header)
+        return self._wire.ask(RequestCode.END_TRANSACTION, end(half, answer, group))
 
     def _use_as_message(self, at: int) -> None:
         resume = ResumeCheckHalfMessageRequestHeader(msg_id=offset_message_id(STORE_HOST, at))

@@ -13,6 +13,7 @@ from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 from rocketmq_broker.remoting.tasks import Tasks
@@ -37,11 +38,14 @@ from rocketmq_broker.server.statistics.message_flows import MessageFlows
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.topics.offset_commits import OffsetCommits
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
-from rocketmq_broker.store import DelayOffsets, StoreUnwritable, SubscriptionGroups
+from rocketmq_broker.store import Appended, DelayOffsets, StoreUnwritable, SubscriptionGroups
 from tests.unit.server.conftest import IDENTITY, Wire
 from tests.unit.server.transaction_broker import GROUP, ROOT, STORE_HOST, TransactionBroker
 
 HIGHEST_DELAY_LEVEL = 18
+HEAD_LENGTH = 88
+"""Bytes of a record with IPv4 hosts before its body."""
+AS_HALF = ("TRAN_MSG", "true")
 
 
 class HostileWire:
@@ -168,6 +172,14 @@ def sent(transaction_id: str, born_ms: int, *more: tuple[str, str], **changes: o
         "properties": "\x02".join(name + "\x01" + value for name, value in pairs),
     }  # fmt: skip
     return SendMessageRequestHeaderV2(**{**fields, **changes})
+
+
+def end(half: Appended, answer: int, group: str = GROUP) -> EndTransactionRequestHeader:
+    """Returns the header of a decision about a half message."""
+    return EndTransactionRequestHeader(
+        producer_group=group, tran_state_table_offset=half.queue_offset, commit_log_offset=half.commit_log_offset,
+        commit_or_rollback=answer, from_transaction_check=False, msg_id="x",
+    )  # fmt: skip
 
 
 def batch(encoded: str, body: bytes) -> bytes:

@@ -10,7 +10,6 @@ import pytest
 
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.configs import TopicConfig
-from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.bodies.broker import KVTable
 from rocketmq_broker.protocol.bodies.group import (
@@ -73,7 +72,9 @@ from rocketmq_broker.server.topics.topic_deletion import TopicDeletion
 from rocketmq_broker.store import MessageStore
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 from tests.unit.server.schedule.test_delayed_delivery import put_waiting
+from tests.unit.store.conftest import append
 
+QUERY = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
 CONSUMER = ConsumerData(group_name="g", subscription_data_set=[SubscriptionData(topic="orders")])
 
 
@@ -122,19 +123,7 @@ def desk(desk: Desk) -> Desk:
 
 def put(desk: Desk, count: int = 1, encoded: bytes = b"KEYS\x01k") -> None:
     for number in range(count):
-        desk.store.append(
-            InnerMessage(
-                topic=b"orders",
-                queue_id=0,
-                body=b"body",
-                properties=encoded,
-                flag=0,
-                sys_flag=0,
-                born_timestamp=START_MS,
-                born_host=bytes(8),
-            ),
-            START_MS + number,
-        )
+        append(desk.store, properties=encoded, store_timestamp=START_MS + number)
     desk.commit.settle()
 
 
@@ -368,24 +357,10 @@ async def answered(wire: Wire, count: int) -> None:
 
 async def test_messages_found_by_key_fit_into_a_frame(desk: Desk) -> None:
     for _ in range(6):
-        desk.store.append(
-            InnerMessage(
-                topic=b"orders",
-                queue_id=0,
-                body=bytes(4 << 20),
-                properties=b"KEYS\x01k",
-                flag=0,
-                sys_flag=0,
-                born_timestamp=START_MS,
-                born_host=bytes(8),
-            ),
-            START_MS,
-        )
+        append(desk.store, bytes(4 << 20), properties=b"KEYS\x01k")
         desk.commit.settle()
-    header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
-
     wire = Wire()
-    desk.request(wire, RequestCode.QUERY_MESSAGE, header)
+    desk.request(wire, RequestCode.QUERY_MESSAGE, QUERY)
     await answered(wire, 1)
 
     (answer,) = wire.answers
@@ -404,7 +379,7 @@ async def test_a_query_that_takes_long_is_answered_later_and_others_are_served_m
     put(desk, 5)
     queries, other = Wire(), Wire()
     for _ in range(2):
-        desk.request(queries, RequestCode.QUERY_MESSAGE, QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2))
+        desk.request(queries, RequestCode.QUERY_MESSAGE, QUERY)
     assert queries.answers == []
     desk.request(other, RequestCode.GET_BROKER_CONFIG)
     assert len(other.answers) == 1
@@ -419,7 +394,7 @@ async def test_a_query_that_takes_for_ever_is_refused_with_the_reason(
     monkeypatch.setattr(query_processor, "MAX_SLICES", 3)
     put(desk)
     wire = Wire()
-    desk.request(wire, RequestCode.QUERY_MESSAGE, QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2))
+    desk.request(wire, RequestCode.QUERY_MESSAGE, QUERY)
     await answered(wire, 1)
     assert (wire.answers[0].code, wire.answers[0].remark) == (
         ResponseCode.SYSTEM_ERROR,
@@ -433,12 +408,11 @@ async def test_only_so_many_queries_that_take_long_wait_for_their_turn(
     monkeypatch.setattr(query_processor, "MAX_LONG_QUERIES", 2)
     monkeypatch.setattr(query_processor, "MAX_SLICES", 1)
     wire = Wire()
-    header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
     for _ in range(3):
-        desk.request(wire, RequestCode.QUERY_MESSAGE, header)
+        desk.request(wire, RequestCode.QUERY_MESSAGE, QUERY)
     assert [answer.code for answer in wire.answers] == [ResponseCode.SYSTEM_BUSY]
     await answered(wire, 3)
-    desk.request(wire, RequestCode.QUERY_MESSAGE, header)
+    desk.request(wire, RequestCode.QUERY_MESSAGE, QUERY)
     assert len(wire.answers) == 3
 
 
@@ -447,11 +421,10 @@ async def test_one_client_has_a_share_of_the_queries_that_take_long(
 ) -> None:
     monkeypatch.setattr(query_processor, "MAX_SLICES", 1)
     greedy, other = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
-    header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
     for _ in range(17):
-        desk.request(greedy, RequestCode.QUERY_MESSAGE, header)
+        desk.request(greedy, RequestCode.QUERY_MESSAGE, QUERY)
     assert [answer.code for answer in greedy.answers] == [ResponseCode.SYSTEM_BUSY]
-    desk.request(other, RequestCode.QUERY_MESSAGE, header)
+    desk.request(other, RequestCode.QUERY_MESSAGE, QUERY)
     await answered(greedy, 17)
     await answered(other, 1)
     assert [answer.code for answer in other.answers] == [ResponseCode.SYSTEM_ERROR]

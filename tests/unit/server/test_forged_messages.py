@@ -1,7 +1,5 @@
 """Data that only a broker may write into a message is refused or removed if a client sends it, with any request."""
 
-import struct
-
 import msgspec
 import pytest
 
@@ -12,6 +10,7 @@ from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.headers.send import SendMessageRequestHeader, SendMessageRequestHeaderV2
 from rocketmq_broker.server.sending.sent_properties import BROKERS_OWN, without_brokers_own
 from tests.unit.server.conftest import START_MS, Desk, Wire
+from tests.unit.server.hostile_wire import batch
 
 TOPICS = ("orders", "%RETRY%g", "SCHEDULE_TOPIC_XXXX", "%DLQ%g")
 FORGED = "\x02".join(f"{name}\x01{value}" for name in BROKERS_OWN for value in ("7", "8"))
@@ -30,19 +29,14 @@ def with_long_names(short: SendMessageRequestHeaderV2) -> SendMessageRequestHead
     return SendMessageRequestHeader(**{name: getattr(short, name) for name in short.__struct_fields__})
 
 
-def batch(encoded: str) -> bytes:
-    data = encoded.encode()
-    return struct.pack(">iiiii", 26 + len(data), 0, 0, 0, 4) + b"body" + struct.pack(">h", len(data)) + data
-
-
 def ways(sent: SendMessageRequestHeaderV2) -> list[tuple[RequestCode, CommandHeader, bytes]]:
     """Returns the requests with which a client can have the message stored."""
     as_batch = msgspec.structs.replace(sent, batch=True)
     return [
         (RequestCode.SEND_MESSAGE_V2, sent, b"body"),
         (RequestCode.SEND_MESSAGE, with_long_names(sent), b"body"),
-        (RequestCode.SEND_BATCH_MESSAGE, as_batch, batch(sent.properties)),
-        (RequestCode.SEND_MESSAGE, with_long_names(as_batch), batch(sent.properties)),
+        (RequestCode.SEND_BATCH_MESSAGE, as_batch, batch(sent.properties, b"body")),
+        (RequestCode.SEND_MESSAGE, with_long_names(as_batch), batch(sent.properties, b"body")),
     ]
 
 

@@ -19,61 +19,56 @@ def consumer(*topics: str, version: int = 1, expression: str = "*") -> ConsumerD
     return ConsumerData(group_name="g", subscription_data_set=subscriptions)
 
 
-class Changes:
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, list[str]]] = []
+class Groups(ConsumerGroups):
+    """Consumer groups that record which members were told of a change."""
 
-    def __call__(self, group: str, connections: list[str]) -> None:
-        self.seen.append((group, connections))
+    def __init__(self) -> None:
+        self.told: list[tuple[str, list[str]]] = []
+        super().__init__(lambda group, connections: self.told.append((group, connections)))
 
 
 def test_every_member_is_told_when_one_joins() -> None:
-    changes = Changes()
-    groups = ConsumerGroups(changes)
+    groups = Groups()
     groups.register(consumer("orders"), channel("one"))
     groups.register(consumer("orders"), channel("two"))
-    assert changes.seen == [("g", ["one"]), ("g", ["one", "two"])]
+    assert groups.told == [("g", ["one"]), ("g", ["one", "two"])]
 
 
 def test_a_heartbeat_that_says_nothing_new_tells_nobody() -> None:
-    changes = Changes()
-    groups = ConsumerGroups(changes)
+    groups = Groups()
     groups.register(consumer("orders"), channel("one"))
     assert groups.register(consumer("orders"), channel("one", NOW_MS + 30_000)) is False
-    assert len(changes.seen) == 1
+    assert len(groups.told) == 1
 
 
 def test_those_that_stay_are_told_when_one_leaves_or_its_connection_closes() -> None:
-    changes = Changes()
-    groups = ConsumerGroups(changes)
+    groups = Groups()
     for name in ("one", "two", "three"):
         groups.register(consumer("orders"), channel(name))
-    changes.seen.clear()
+    groups.told.clear()
     groups.unregister("g", "one")
     groups.forget("two")
-    assert changes.seen == [("g", ["two", "three"]), ("g", ["three"])]
+    assert groups.told == [("g", ["two", "three"]), ("g", ["three"])]
 
 
 def test_a_group_without_members_is_forgotten_and_nobody_told() -> None:
-    changes = Changes()
-    groups = ConsumerGroups(changes)
+    groups = Groups()
     groups.register(consumer("orders"), channel("one"))
-    changes.seen.clear()
+    groups.told.clear()
     groups.forget("one")
     groups.forget("one")
     assert groups.find("g") is None
-    assert changes.seen == []
+    assert groups.told == []
 
 
 def test_a_quiet_group_is_not_told() -> None:
-    changes = Changes()
-    groups = ConsumerGroups(changes)
+    groups = Groups()
     groups.register(consumer("orders"), channel("one"), notify=False)
-    assert changes.seen == []
+    assert groups.told == []
 
 
 def test_of_two_subscriptions_the_one_with_the_higher_version_counts() -> None:
-    groups = ConsumerGroups(Changes())
+    groups = Groups()
     groups.register(consumer("orders", version=5, expression="A"), channel("one"))
     groups.register(consumer("orders", version=4, expression="B"), channel("two"))
     group = groups.find("g")
@@ -84,8 +79,7 @@ def test_of_two_subscriptions_the_one_with_the_higher_version_counts() -> None:
 
 
 def test_a_topic_that_a_member_dropped_is_no_longer_subscribed() -> None:
-    changes = Changes()
-    groups = ConsumerGroups(changes)
+    groups = Groups()
     groups.register(consumer("orders", "credits"), channel("one"))
     assert groups.register(consumer("orders"), channel("one")) is True
     assert groups.subscribers("credits") == []
@@ -93,7 +87,7 @@ def test_a_topic_that_a_member_dropped_is_no_longer_subscribed() -> None:
 
 
 def test_members_expire_two_minutes_after_their_last_heartbeat() -> None:
-    consumers, producers = ConsumerGroups(Changes()), ProducerGroups()
+    consumers, producers = Groups(), ProducerGroups()
     consumers.register(consumer("orders"), channel("one"))
     producers.register("p", channel("two"))
     for groups, connection in ((consumers, "one"), (producers, "two")):

@@ -11,13 +11,12 @@ from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, Respon
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketmq_broker.protocol.headers.topic import ViewMessageRequestHeader
-from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader, ResumeCheckHalfMessageRequestHeader
+from rocketmq_broker.protocol.headers.transaction import ResumeCheckHalfMessageRequestHeader
 from rocketmq_broker.protocol.headers.transaction_admin import DecideTransactionRequestHeader, ShowTransactionRequestHeader
 from rocketmq_broker.store import Appended
-from tests.unit.server.hostile_wire import HostileWire, batch, forged_record, sent
+from tests.unit.server.hostile_wire import AS_HALF, HEAD_LENGTH, HostileWire, batch, end, forged_record, sent
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
-    GROUP,
     HALF_TOPIC,
     OP_TOPIC,
     STORE_HOST,
@@ -26,20 +25,6 @@ from tests.unit.server.transaction_broker import (
 )
 
 COMMIT, ROLLBACK = sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE
-HEAD_LENGTH = 88
-"""Bytes of a record with IPv4 hosts before its body."""
-
-
-@pytest.fixture
-def broker() -> TransactionBroker:
-    return TransactionBroker()
-
-
-@pytest.fixture
-def producer(broker: TransactionBroker) -> Producer:
-    producer = Producer()
-    broker.online(producer)
-    return producer
 
 
 @pytest.fixture
@@ -51,15 +36,7 @@ def bodies(broker: TransactionBroker, topic: str = "orders", queue_id: int = 2) 
     return [record.body for record in broker.records(topic, queue_id)]
 
 
-def end(half: Appended, answer: int, group: str = GROUP) -> EndTransactionRequestHeader:
-    return EndTransactionRequestHeader(
-        producer_group=group, tran_state_table_offset=half.queue_offset, commit_log_offset=half.commit_log_offset,
-        commit_or_rollback=answer, from_transaction_check=False, msg_id="x",
-    )  # fmt: skip
-
-
 PREPARED_FLAG = {"sys_flag": sysflag.TRANSACTION_PREPARED_TYPE}
-AS_HALF = ("TRAN_MSG", "true")
 
 
 def a_plain_message_that_claims_to_be_committed(wire: HostileWire, half: Appended, born_ms: int) -> None:
@@ -215,10 +192,7 @@ def test_a_transaction_that_claims_a_destination_can_be_discarded(broker: Transa
     assert bodies(broker, DISCARD_TOPIC, 0) == [b"mine"]
 
 
-@pytest.mark.parametrize(
-    ("more", "changes"),
-    [((("DELAY", "3"),), {}), ((), {"topic": "%RETRY%credit_service"})],
-)
+@pytest.mark.parametrize(("more", "changes"), [((("DELAY", "3"),), {}), ((), {"topic": "%RETRY%credit_service"})])
 def test_a_message_that_cannot_begin_a_transaction_is_refused_as_illegal(
     wire: HostileWire, broker: TransactionBroker, more: tuple[tuple[str, str], ...], changes: dict[str, str]
 ) -> None:

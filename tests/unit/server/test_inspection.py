@@ -4,7 +4,6 @@ import msgspec
 import pytest
 
 from rocketmq_broker.message.configs import TopicConfig
-from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.bodies.broker import BrokerStatsData, QueryConsumeQueueResponseBody
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, SubscriptionData
@@ -16,6 +15,7 @@ from rocketmq_broker.server.operators.flow_processor import FlowProcessor
 from rocketmq_broker.server.operators.settings_processor import SettingsProcessor
 from tests.e2e.clients import SEND
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
+from tests.unit.store.conftest import append
 
 
 @pytest.fixture
@@ -24,19 +24,7 @@ def desk(desk: Desk) -> Desk:
     desk.dispatcher.add(FlowProcessor(desk.statistics.flows).handlers)
     desk.dispatcher.add(SettingsProcessor().handlers)
     for number in range(3):
-        desk.store.append(
-            InnerMessage(
-                topic=b"orders",
-                queue_id=1,
-                body=b"body",
-                properties=b"TAGS\x01created",
-                flag=0,
-                sys_flag=0,
-                born_timestamp=START_MS,
-                born_host=bytes(8),
-            ),
-            START_MS + number,
-        )
+        append(desk.store, queue_id=1, properties=b"TAGS\x01created", store_timestamp=START_MS + number)
     desk.commit.settle()
     return desk
 

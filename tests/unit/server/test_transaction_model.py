@@ -27,6 +27,7 @@ from tests.unit.server.transaction_broker import (
     Producer,
     TransactionBroker,
 )
+from tests.unit.transaction.records import pending
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 IMMUNITY_S = 3
@@ -225,10 +226,8 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     def _were_given_back(self, transaction: Transaction, debts: Debts) -> None:
         offset = transaction.half.commit_log_offset
-        found = self.broker.messages.table.find(offset)
-        assert found is not None
         transaction.checks -= debts.count(offset)
-        assert found.checks == transaction.checks
+        assert pending(self.broker.messages.table, offset).checks == transaction.checks
 
     # Time.
 

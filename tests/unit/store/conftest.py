@@ -1,4 +1,5 @@
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -8,17 +9,32 @@ import pytest
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_record, host_bytes
 from rocketmq_broker.store import Appended, MessageStore, StoreConfig, StoreUnwritable
+from tests.unit.store.crash_disk import CrashDisk
 
 HOST = host_bytes("127.0.0.1", 10911)
 NOW = 1_700_000_000_000
-
-Open = Callable[..., MessageStore]
 
 
 def small_config(root: Path, **settings: Any) -> StoreConfig:
     """Returns a configuration with files so small that a few messages fill them."""
     sizes = {"commit_log_segment_size": 1024, "consume_queue_units_per_file": 8, "index_slots": 16, "index_entries": 64}
-    return StoreConfig(root=root, store_host=HOST, **{**sizes, **settings})
+    return StoreConfig(root=root, **{"store_host": HOST, **sizes, **settings})
+
+
+_opened: list[MessageStore] = []
+
+
+def open_store(config: StoreConfig) -> MessageStore:
+    """Opens a store, which is closed at the end of the test."""
+    _opened.append(MessageStore.open(config))
+    return _opened[-1]
+
+
+@pytest.fixture(autouse=True)
+def _opened_stores_are_closed() -> Iterator[None]:
+    yield
+    while _opened:
+        _opened.pop().close()
 
 
 def append(store: MessageStore, body: bytes = b"body", **fields: Any) -> Appended:
@@ -60,6 +76,19 @@ def bodies(store: MessageStore, topic: bytes = b"orders", queue_id: int = 0, **l
     return got
 
 
+def said(store: MessageStore) -> str:
+    """Returns what recovery did."""
+    return "; ".join(store.recovery.actions)
+
+
+def patch_unit(config: StoreConfig, queue_offset: int, commit_log_offset: int, size: int) -> None:
+    """Overwrites a unit of the consume queue of orders, queue 0."""
+    path = config.consume_queue_directory / "orders" / "0" / f"{queue_offset // 8 * 160:020d}"
+    with path.open("r+b") as file:
+        file.seek(queue_offset % 8 * 20)
+        file.write(struct.pack(">qiq", commit_log_offset, size, 0))
+
+
 def delete_topic(store: MessageStore, topic: bytes) -> None:
     """Deletes a topic as the broker does, and all its files."""
     for path in store.forget_topic(topic):
@@ -85,10 +114,13 @@ def config(tmp_path: Path) -> StoreConfig:
 
 
 @pytest.fixture
-def store(config: StoreConfig) -> Iterator[MessageStore]:
-    opened = MessageStore.open(config)
-    yield opened
-    opened.close()
+def store(config: StoreConfig) -> MessageStore:
+    return open_store(config)
+
+
+@pytest.fixture
+def disk() -> CrashDisk:
+    return CrashDisk()
 
 
 def delete_expired(store: MessageStore, now_ms: int, needed_from: int | None = None) -> list[Path]:

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -60,6 +61,13 @@ GROUPS = """{
 }"""
 
 
+def loaded(table: type, folder: Path) -> Any:
+    """Returns the table as its file in the folder has it."""
+    found = table(folder)
+    found.load()
+    return found
+
+
 @pytest.mark.parametrize(
     ("table", "name", "content"),
     [
@@ -71,10 +79,9 @@ GROUPS = """{
 )
 def test_a_file_as_rocketmq_writes_it_is_written_back_identically(tmp_path: Path, table: type, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    loaded = table(tmp_path)
-    loaded.load()
+    found = loaded(table, tmp_path)
     (tmp_path / name).unlink()
-    loaded.persist()
+    found.persist()
     assert (tmp_path / name).read_text() == content
 
 
@@ -83,19 +90,10 @@ def test_what_was_loaded_can_be_asked_for(tmp_path: Path) -> None:
     (tmp_path / "delayOffset.json").write_text(DELAY_OFFSETS)
     (tmp_path / "topics.json").write_text(TOPICS)
     (tmp_path / "subscriptionGroup.json").write_text(GROUPS)
-    offsets, delays, topics, groups = (
-        ConsumerOffsets(tmp_path),
-        DelayOffsets(tmp_path),
-        TopicConfigs(tmp_path),
-        SubscriptionGroups(tmp_path),
-    )
-    for table in (offsets, delays, topics, groups):
-        table.load()
-    assert (offsets.get("group", "orders", 1), offsets.get("group", "orders", 4), offsets.get("x", "orders", 0)) == (
-        250,
-        None,
-        None,
-    )
+    tables = (ConsumerOffsets, DelayOffsets, TopicConfigs, SubscriptionGroups)
+    offsets, delays, topics, groups = (loaded(table, tmp_path) for table in tables)
+    found = [offsets.get(*place) for place in (("group", "orders", 1), ("group", "orders", 4), ("x", "orders", 0))]
+    assert found == [250, None, None]
     assert offsets.topics_of("group") == {"%RETRY%group", "orders"}
     assert offsets.groups_of("orders") == {"group"}
     assert (delays.get(2), delays.get(10), delays.get(1)) == (1, 7, None)
@@ -107,8 +105,7 @@ def test_what_was_loaded_can_be_asked_for(tmp_path: Path) -> None:
 
 def test_unknown_and_missing_fields_are_borne(tmp_path: Path) -> None:
     (tmp_path / "topics.json").write_text('{"topicConfigTable":{"t":{"perm":4,"attributes":{}}},"mappingDataVersion":{}}')
-    topics = TopicConfigs(tmp_path)
-    topics.load()
+    topics = loaded(TopicConfigs, tmp_path)
     assert topics.get("t") == TopicConfig("t", perm=4)
 
 
@@ -159,8 +156,7 @@ OFFSETS_OF_ROCKETMQ_5 = """{
 
 def test_a_change_of_a_group_keeps_what_only_rocketmq_5_knows_of_it(tmp_path: Path) -> None:
     (tmp_path / "subscriptionGroup.json").write_text(GROUPS_OF_ROCKETMQ_5)
-    groups = SubscriptionGroups(tmp_path)
-    groups.load()
+    groups = loaded(SubscriptionGroups, tmp_path)
     groups.put(SubscriptionGroupConfig("credit_service", retry_max_times=3), 1795261989999)
     groups.persist()
     changes = (('"retryMaxTimes":16', '"retryMaxTimes":3'), ('"counter":7', '"counter":8'), ("1795261989884", "1795261989999"))
@@ -172,8 +168,7 @@ def test_a_change_of_a_group_keeps_what_only_rocketmq_5_knows_of_it(tmp_path: Pa
 
 def test_a_group_that_is_made_again_inherits_nothing(tmp_path: Path) -> None:
     (tmp_path / "subscriptionGroup.json").write_text(GROUPS_OF_ROCKETMQ_5)
-    groups = SubscriptionGroups(tmp_path)
-    groups.load()
+    groups = loaded(SubscriptionGroups, tmp_path)
     groups.remove("credit_service", 1)
     groups.put(SubscriptionGroupConfig("credit_service"), 2)
     groups.persist()
@@ -182,8 +177,7 @@ def test_a_group_that_is_made_again_inherits_nothing(tmp_path: Path) -> None:
 
 def test_offsets_keep_the_version_that_rocketmq_5_gives_them(tmp_path: Path) -> None:
     (tmp_path / "consumerOffset.json").write_text(OFFSETS_OF_ROCKETMQ_5)
-    offsets = ConsumerOffsets(tmp_path)
-    offsets.load()
+    offsets = loaded(ConsumerOffsets, tmp_path)
     offsets.commit("group", "orders", 0, 251)
     offsets.persist()
     assert (tmp_path / "consumerOffset.json").read_text() == OFFSETS_OF_ROCKETMQ_5.replace("250", "251")
@@ -193,8 +187,7 @@ def test_attributes_of_topics_are_kept_as_rocketmq_5_keeps_them(tmp_path: Path) 
     fifo = '"orders":{\n\t\t\t"attributes":{\n\t\t\t\t"message.type":"FIFO"\n\t\t\t},\n\t\t\t'
     content = TOPICS.replace('"orders":{\n\t\t\t', fifo)
     (tmp_path / "topics.json").write_text(content)
-    topics = TopicConfigs(tmp_path)
-    topics.load()
+    topics = loaded(TopicConfigs, tmp_path)
     assert topics.get("orders") == TopicConfig("orders", 4, 4, attributes={"message.type": "FIFO"})
     (tmp_path / "topics.json").unlink()
     topics.persist()
@@ -209,23 +202,23 @@ def test_numbers_as_keys_are_only_looked_for_outside_strings() -> None:
     }
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"\0\0\0\0", None, b"[1]"])
-def test_a_damaged_file_gives_way_to_its_backup(tmp_path: Path, damage: bytes | None) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(b"", b"{", b"\0\0\0\0", None, b"[1]"),
+        *(b'{"offsetTable":%b}' % held for held in (b'{"orders@g":5}', b'{"orders@g":{p:5}}', b'{"orders@g":{0:null}}', b"[1]")),
+    ],
+)
+def test_a_damaged_file_and_one_that_holds_something_else_give_way_to_their_backup(tmp_path: Path, damage: bytes | None) -> None:
     offsets = ConsumerOffsets(tmp_path)
     for offset in (1, 2):
-        offsets.commit("group", "orders", 0, offset)
+        offsets.commit("g", "orders", 0, offset)
         offsets.persist()
     path = tmp_path / "consumerOffset.json"
     path.unlink() if damage is None else path.write_bytes(damage)
-    loaded = ConsumerOffsets(tmp_path)
-    loaded.load()
-    assert loaded.get("group", "orders", 0) == 1
-
-
-def test_a_damaged_file_without_backup_is_for_a_person_to_look_at(tmp_path: Path) -> None:
-    (tmp_path / "topics.json").write_bytes(b"{nonsense")
-    with pytest.raises(DamagedStore, match=r"topics\.json"):
-        TopicConfigs(tmp_path).load()
+    found = loaded(ConsumerOffsets, tmp_path)
+    assert found.get("g", "orders", 0) == 1
+    assert "its backup was read" in (found.complaint or "")
 
 
 def test_no_file_is_an_empty_table(tmp_path: Path) -> None:
@@ -265,11 +258,10 @@ def test_what_was_wrong_with_a_file_is_said(tmp_path: Path, damage: bytes, compl
         topics.put(TopicConfig(name), 1)
         topics.persist()
     (tmp_path / "topics.json").write_bytes(damage)
-    loaded = TopicConfigs(tmp_path)
-    loaded.load()
-    assert loaded.complaint is not None
-    assert complaint in loaded.complaint
-    assert str(tmp_path / "topics.json") in loaded.complaint
+    said = loaded(TopicConfigs, tmp_path).complaint
+    assert said is not None
+    assert complaint in said
+    assert str(tmp_path / "topics.json") in said
 
 
 def test_topics_of_a_lost_file_are_found_by_their_queues(tmp_path: Path) -> None:
@@ -281,22 +273,18 @@ def test_topics_of_a_lost_file_are_found_by_their_queues(tmp_path: Path) -> None
     assert topics.get("orders") == TopicConfig("orders", read_queue_nums=2)
 
 
-@pytest.mark.parametrize("content", ['{"orders@g":5}', '{"orders@g":{p:5}}', '{"orders@g":{0:null}}', "[1]"])
-def test_a_file_that_holds_something_else_gives_way_to_its_backup(tmp_path: Path, content: str) -> None:
-    offsets = ConsumerOffsets(tmp_path)
-    for offset in (1, 2):
-        offsets.commit("g", "orders", 0, offset)
-        offsets.persist()
-    (tmp_path / "consumerOffset.json").write_text(f'{{"offsetTable":{content}}}')
-    loaded = ConsumerOffsets(tmp_path)
-    loaded.load()
-    assert loaded.get("g", "orders", 0) == 1
-    assert "its backup was read" in (loaded.complaint or "")
-
-
-@pytest.mark.parametrize("settings", ["[]", "null", '{"readQueueNums":"many"}', '{"perm":null}', '{"attributes":["FIFO"]}'])
-def test_settings_that_cannot_be_read_are_for_a_person_to_look_at(tmp_path: Path, settings: str) -> None:
-    (tmp_path / "topics.json").write_text(f'{{"topicConfigTable":{{"orders":{settings}}}}}')
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{nonsense",
+        *(
+            f'{{"topicConfigTable":{{"orders":{settings}}}}}'
+            for settings in ("[]", "null", '{"readQueueNums":"many"}', '{"perm":null}', '{"attributes":["FIFO"]}')
+        ),
+    ],
+)
+def test_what_cannot_be_read_and_has_no_backup_is_for_a_person_to_look_at(tmp_path: Path, content: str) -> None:
+    (tmp_path / "topics.json").write_text(content)
     with pytest.raises(DamagedStore, match=r"topics\.json"):
         TopicConfigs(tmp_path).load()
 

@@ -13,13 +13,22 @@ from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.store import MessageStore, StoreConfig
 from rocketmq_broker.store.log.record_check import MAGIC
 from rocketmq_broker.store.recovery import damaged_units
-from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, offsets, send, small_config
+from tests.unit.store.conftest import (
+    HOST,
+    NOW,
+    append,
+    bodies,
+    crash,
+    delete_topic,
+    offsets,
+    open_store,
+    patch_unit,
+    said,
+    send,
+    small_config,
+)
 
 TOPIC_POSITION = 89
-
-
-def said(store: MessageStore) -> str:
-    return "; ".join(store.recovery.actions)
 
 
 def patch(config: StoreConfig, commit_log_offset: int, data: bytes) -> None:
@@ -27,13 +36,6 @@ def patch(config: StoreConfig, commit_log_offset: int, data: bytes) -> None:
     with path.open("r+b") as file:
         file.seek(commit_log_offset % 1024)
         file.write(data)
-
-
-def patch_unit(config: StoreConfig, queue_offset: int, commit_log_offset: int, size: int) -> None:
-    path = config.consume_queue_directory / "orders" / "0" / f"{queue_offset // 8 * 160:020d}"
-    with path.open("r+b") as file:
-        file.seek(queue_offset % 8 * 20)
-        file.write(struct.pack(">qiq", commit_log_offset, size, 0))
 
 
 def forget_progress(config: StoreConfig) -> None:
@@ -45,12 +47,11 @@ def test_a_record_whose_topic_was_damaged_costs_no_other(config: StoreConfig, st
     places = send(store, b"1", b"2", b"3")
     crash(store)
     patch(config, places[2].commit_log_offset + TOPIC_POSITION + 1, topic)
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert "its topic is invalid" in said(again)
     assert (bodies(again), again.max_offset(b"orders", 0)) == ([b"1", b"2"], 2)
     assert list(again.queues()) == [b"orders"]
     assert send(again, b"next")[0].queue_offset == 2
-    again.close()
 
 
 @pytest.mark.parametrize("topic", [b"../../", b"others"])
@@ -64,9 +65,8 @@ def test_a_damaged_topic_costs_that_message_only_wherever_it_lies(
     forget_progress(config)
     shutil.rmtree(config.consume_queue_directory, ignore_errors=True)  # nothing of it was on the disk
     patch(config, places[damaged].commit_log_offset + TOPIC_POSITION + 1, topic)
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert bodies(again) == sent[:damaged] + sent[damaged + 1 :]
-    again.close()
 
 
 def test_a_prepared_record_is_found_by_key_after_a_crash_and_enters_no_queue(config: StoreConfig, store: MessageStore) -> None:
@@ -74,13 +74,12 @@ def test_a_prepared_record_is_found_by_key_after_a_crash_and_enters_no_queue(con
     send(store, b"prepared", sys_flag=sysflag.TRANSACTION_PREPARED_TYPE, properties=b"KEYS\x01k")
     send(store, b"rolled back", sys_flag=sysflag.TRANSACTION_ROLLBACK_TYPE, properties=b"KEYS\x01k")
     crash(store)
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert (bodies(again), again.max_offset(b"orders", 0)) == ([b"1"], 1)
     for _ in ("in memory", "on disk"):
         found = again.query(b"orders", "k", 32, 0, 1 << 50).records
         assert [decode_record(record).body for record in found] == [b"prepared"]
         again.flush()
-    again.close()
 
 
 @pytest.mark.slow
@@ -92,10 +91,9 @@ def test_an_index_of_many_messages_is_rebuilt(tmp_path: Path) -> None:
     store.publish(store.write())
     store.close()
     shutil.rmtree(config.index_directory)
-    again = MessageStore.open(config)
+    again = open_store(config)
     found = [again.query(b"orders", f"k{number}", 32, 0, 1 << 50).records for number in range(2300)]
     assert [[decode_record(record).body for record in records] for records in found] == [[b"%d" % n] for n in range(2300)]
-    again.close()
 
 
 def test_a_message_longer_than_recovery_reads_at_once_is_kept(tmp_path: Path) -> None:
@@ -104,11 +102,10 @@ def test_a_message_longer_than_recovery_reads_at_once_is_kept(tmp_path: Path) ->
     longest = b"x" * config.max_message_size
     send(store, b"before", longest, b"after")
     crash(store)
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert again.recovery.damaged == []
     assert bodies(again) == [b"before", longest, b"after"]
     assert send(again, b"next")[0].queue_offset == 3
-    again.close()
 
 
 @pytest.mark.parametrize("offset", [1, 10, 1 << 40])
@@ -118,12 +115,11 @@ def test_a_last_record_with_an_impossible_queue_offset_costs_no_other(
     places = send(store, *[b"%d" % number for number in range(4)])
     crash(store)
     patch(config, places[3].commit_log_offset + QUEUE_OFFSET_POSITION, struct.pack(">q", offset << 20))
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert "its queue offset" in said(again)
     assert bodies(again) == [b"0", b"1", b"2"]
     assert send(again, b"next")[0].queue_offset == 3
     assert bodies(again) == [b"0", b"1", b"2", b"next"]
-    again.close()
 
 
 def test_messages_of_a_deleted_topic_stay_deleted_though_the_whole_log_is_read(config: StoreConfig, store: MessageStore) -> None:
@@ -134,12 +130,11 @@ def test_messages_of_a_deleted_topic_stay_deleted_though_the_whole_log_is_read(c
     crash(store)
     forget_progress(config)
     (config.root / "checkpoint").unlink()
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert again.recovery.scanned_from == 0
     assert again.recovery.damaged == []
     assert bodies(again)[:3] == [b"new 0", b"new 1", b"new 2"]
     assert again.recovery.units_added <= 2
-    again.close()
 
 
 @pytest.mark.parametrize("kept", [0, 1, 5, 17])
@@ -156,10 +151,9 @@ def test_queues_longer_than_a_shortened_log_are_cut_over_several_files(
             path.unlink()
         elif end < start + 1024:
             path.write_bytes(path.read_bytes()[: end - start].ljust(1024, b"\0"))
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert (bodies(again), again.max_offset(b"orders", 0)) == ([b"%d" % number for number in range(kept)], kept)
     assert send(again, b"next")[0].queue_offset == kept
-    again.close()
 
 
 @pytest.mark.parametrize("is_foreign", [True, False])
@@ -176,10 +170,9 @@ def test_a_progress_that_speaks_of_no_record_makes_recovery_read_more(
     (config.root / "progress.json").write_text(json.dumps(progress))
     if is_foreign:
         forget_progress(config)
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert bodies(again) == [b"%d" % number for number in range(13)]
     assert send(again, b"next")[0].queue_offset == 13
-    again.close()
 
 
 @pytest.mark.parametrize("was_killed", [True, False])
@@ -200,10 +193,9 @@ def test_an_index_that_lags_behind_in_a_store_without_progress_is_completed(
     shutil.rmtree(config.index_directory)
     shutil.move(kept, config.index_directory)
     forget_progress(config)
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert all(len(again.query(b"orders", f"k{number}", 32, 0, 1 << 50).records) == 1 for number in range(60))
     assert bodies(again) == [b"%d" % number for number in range(60)]
-    again.close()
 
 
 def test_a_last_unit_that_points_to_another_queues_message_is_put_right(config: StoreConfig, store: MessageStore) -> None:
@@ -211,27 +203,25 @@ def test_a_last_unit_that_points_to_another_queues_message_is_put_right(config: 
     (other,) = send(store, b"other", queue_id=1)
     store.close()
     patch_unit(config, 2, other.commit_log_offset, other.end_position - other.commit_log_offset)
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert again.commit_log_offset(b"orders", 0, 2) == places[2].commit_log_offset
     assert (bodies(again), bodies(again, queue_id=1)) == ([b"0", b"1", b"2"], [b"other"])
     assert send(again, b"3")[0].queue_offset == 3
-    again.close()
 
 
 def test_a_log_that_ends_with_its_segment_goes_on_in_the_next(tmp_path: Path) -> None:
     config = small_config(tmp_path, is_index_enabled=False)
-    store = MessageStore.open(config)
+    store = open_store(config)
     (first,) = send(store, b"1" * 500)
     crash(store)
     patch(config, first.end_position, struct.pack(">ii", 1024 - first.end_position, BLANK_MAGIC))
     for _ in range(3):
-        store = MessageStore.open(config)
+        store = open_store(config)
         assert (bodies(store), store.written_position) == ([b"1" * 500], 1024)
         store.close()
-    store = MessageStore.open(config)
+    store = open_store(config)
     assert store.recovery.records_scanned == 0
     assert [offsets(each) for each in send(store, b"2")] == [(1024, 1, 1024 + 98)]
-    store.close()
 
 
 def test_a_magic_code_at_a_segments_beginning_is_no_record_of_the_one_before(config: StoreConfig, store: MessageStore) -> None:
@@ -240,10 +230,9 @@ def test_a_magic_code_at_a_segments_beginning_is_no_record_of_the_one_before(con
     crash(store)
     patch(config, places[1].commit_log_offset, b"x" * (1024 - places[1].commit_log_offset))
     patch(config, places[2].commit_log_offset, MAGIC)
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert bodies(again) == [b"%d" % number * 300 for number in (0, 3, 4, 5)]
     assert again.max_offset(b"orders", 0) == 6
-    again.close()
 
 
 @pytest.mark.parametrize("born_is_v6", [True, False])
@@ -252,27 +241,19 @@ def test_messages_from_and_on_machines_with_ipv6_addresses_survive_a_crash(
     tmp_path: Path, born_is_v6: bool, store_is_v6: bool
 ) -> None:
     born, own = (host_bytes("::1", 5) if is_v6 else HOST for is_v6 in (born_is_v6, store_is_v6))
-    config = StoreConfig(
-        root=tmp_path,
-        store_host=own,
-        commit_log_segment_size=1024,
-        consume_queue_units_per_file=8,
-        index_slots=16,
-        index_entries=64,
-    )
+    config = small_config(tmp_path, store_host=own)
     store = MessageStore.open(config)
     for number in range(12):
         flag = sysflag.with_hosts(0, born, own)
         send(store, b"%d" % number, born_host=born, sys_flag=flag, properties=b"KEYS\x01k", store_timestamp=NOW + number * 10_000)
     crash(store)
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert bodies(again) == [b"%d" % number for number in range(12)]
     assert [again.store_time(b"orders", 0, number) for number in range(12)] == [NOW + number * 10_000 for number in range(12)]
     (found,) = again.query(b"orders", "k", 32, NOW + 30_000, NOW + 30_000).records
     assert decode_record(found).body == b"3"
     record = decode_record(again.pull(b"orders", 0, 11, 1, 1000).records[0])
     assert (record.born_host, record.store_host, record.is_intact) == (born, own, True)
-    again.close()
 
 
 @pytest.mark.parametrize("offset", [1024 - 20, 2048 - 40, 700, -5, 1 << 40])
@@ -283,9 +264,8 @@ def test_a_unit_that_points_where_no_record_is_is_rebuilt(config: StoreConfig, s
     patch_unit(config, 3, offset, 120)
     forget_progress(config)
     (config.root / "checkpoint").unlink()
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert bodies(again) == [b"%d" % number * 100 for number in range(12)]
-    again.close()
 
 
 @pytest.mark.parametrize("units_searched", [2, 256])
@@ -324,12 +304,11 @@ def test_a_unit_that_points_to_an_expired_message_is_put_right(config: StoreConf
     patch_unit(config, 20, places[3].commit_log_offset, 300)
     forget_progress(config)
     (config.root / "checkpoint").unlink()
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert again.commit_log_offset(b"orders", 0, 20) == places[20].commit_log_offset
     low = again.min_offset(b"orders", 0)
     assert bodies(again) == [b"%d" % number * 100 for number in range(low, 30)]
     assert 2048 <= places[low].commit_log_offset < 3072
-    again.close()
 
 
 def test_zeroed_units_mislead_neither_a_search_by_time_nor_one_by_commit_log_offset(

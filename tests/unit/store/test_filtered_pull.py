@@ -7,8 +7,7 @@ from rocketmq_broker.message.sysflag import BORN_HOST_V6
 from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages, StoreConfig
 from rocketmq_broker.store.queues import filtered_read
 from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE
-from tests.unit.store.conftest import append, small_config
-from tests.unit.store.test_damage_found_late import patch_unit
+from tests.unit.store.conftest import append, patch_unit, small_config
 
 EVERYTHING = 1 << 30
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.message import sysflag
-from rocketmq_broker.message.record import decode_record, host_bytes
+from rocketmq_broker.message.record import decode_record
 from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.store import (
     ROUNDS,
@@ -398,14 +398,6 @@ def test_rounds_whose_sync_failed_do_not_make_the_index_durable(store: MessageSt
         mark = store.checkpoints.begin()
     store.checkpoints.finish(mark, Unsynced([], []))
     assert store._index.durable_offset == -1
-
-
-def test_hosts_may_be_ipv6_ones(store: MessageStore) -> None:
-    born = host_bytes("::1", 5)
-    (appended,) = send(store, b"six", born_host=born, sys_flag=sysflag.BORN_HOST_V6)
-    assert decode_record(store.read(appended.commit_log_offset)).born_host == born
-    assert bodies(store) == [b"six"]
-    assert store.store_time(b"orders", 0, 0) == NOW
 
 
 def test_a_second_broker_is_kept_out(store: MessageStore, config: StoreConfig) -> None:

@@ -1,14 +1,12 @@
 """Tests untrusted message offsets: an offset is a message's only if a consume queue contains it."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rocketmq_broker.message.record import decode_record, encode_record
 from rocketmq_broker.store import CorruptRecord, MessageStore, RecordNotFound, StoreConfig
-from tests.unit.store.conftest import HOST, NOW, append, crash, delete_topic, send, small_config
-from tests.unit.store.test_damage_found_late import patch_unit
+from tests.unit.store.conftest import HOST, NOW, append, crash, delete_topic, open_store, patch_unit, send, small_config
 
 HEAD_LENGTH = 88
 """Bytes of a record with IPv4 hosts before its body."""
@@ -73,14 +71,13 @@ def test_a_message_whose_unit_is_damaged_is_found_and_a_record_inside_a_body_is_
     (second,) = [place for place in [store.commit_log_offset(b"orders", 0, 1)] if place is not None]
     crash(store)
     patch_unit(config, 1, *damaged)
-    again = MessageStore.open(config)
+    again = open_store(config)
     patch_unit(config, 1, *damaged)  # found after the start, which mends what it finds
 
     assert decode_record(again.read_queued(second)).body == b"1"
     assert again.read_queued(places[1].commit_log_offset)
     with pytest.raises(RecordNotFound):
         again.read_queued(at)
-    again.close()
 
 
 def test_a_damaged_record_is_said_to_be_damaged(config: StoreConfig, store: MessageStore) -> None:
@@ -96,28 +93,13 @@ def test_a_damaged_record_is_said_to_be_damaged(config: StoreConfig, store: Mess
 @pytest.mark.parametrize(
     ("asked_for", "max_bytes", "are_all"), [(4, None, True), (3, None, False), (2, None, False), (4, 200, False)]
 )
-def test_a_query_says_whether_it_found_all(
-    make_store: Callable[..., MessageStore], asked_for: int, max_bytes: int | None, are_all: bool
-) -> None:
-    store = make_store()
+def test_a_query_says_whether_it_found_all(store: MessageStore, asked_for: int, max_bytes: int | None, are_all: bool) -> None:
     send(store, *[b"body"] * 3, properties=b"KEYS\x01k")
     assert store.query(b"orders", "k", asked_for, 0, NOW * 2, max_bytes).are_all is are_all
 
 
-def test_a_query_for_more_than_the_index_ever_finds_says_that_there_may_be_others(
-    make_store: Callable[..., MessageStore],
-) -> None:
-    store = make_store(index_entries=1000)
+def test_a_query_for_more_than_the_index_ever_finds_says_that_there_may_be_others(tmp_path: Path) -> None:
+    store = open_store(small_config(tmp_path, index_entries=1000))
     send(store, *[b"body"] * 64, properties=b"KEYS\x01k")
     found = store.query(b"orders", "k", 1000, 0, NOW * 2)
     assert (len(found.records), found.are_all) == (64, False)
-
-
-@pytest.fixture
-def make_store(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., MessageStore]:
-    def make(**settings: object) -> MessageStore:
-        store = MessageStore.open(small_config(tmp_path, **settings))
-        request.addfinalizer(store.close)
-        return store
-
-    return make

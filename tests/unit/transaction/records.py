@@ -5,6 +5,7 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_record, encode_message, encode_record, size_of
 from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.transaction.messages.op_message import op_message
+from rocketmq_broker.transaction.pending import PendingTransactions
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.transitions import prepared
 
@@ -73,11 +74,8 @@ def rewritten_by_apache(data: bytes, *, commit_log_offset: int, queue_offset: in
 
 
 def op_record(half_queue_offset: int, *, queue_offset: int = 0, commit_log_offset: int = 9000) -> bytes:
-    return stored(
-        op_message(half_queue_offset, 2000, HOST, None, None),
-        commit_log_offset=commit_log_offset,
-        queue_offset=queue_offset,
-    )
+    message = op_message(half_queue_offset, 2000, HOST, None, None)
+    return stored(message, commit_log_offset=commit_log_offset, queue_offset=queue_offset)
 
 
 def transaction(
@@ -96,3 +94,10 @@ def transaction(
         due_ms=due_ms,
         checks=checks,
     )
+
+
+def pending(table: PendingTransactions, offset: int = 100) -> PendingTransaction:
+    """Returns the pending transaction at this commit log offset."""
+    found = table.find(offset)
+    assert found is not None
+    return found

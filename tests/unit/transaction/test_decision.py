@@ -20,7 +20,7 @@ from rocketmq_broker.transaction.messages.half_message import read_any_message
 from rocketmq_broker.transaction.pending import PendingTransactions
 from rocketmq_broker.transaction.pending_transaction import RecordOffsets
 from rocketmq_broker.transaction.states import State
-from tests.unit.transaction.records import GROUP, changed, half_inner, half_record, stored, transaction
+from tests.unit.transaction.records import GROUP, changed, half_inner, half_record, pending, stored, transaction
 
 POLICY = CheckPolicy(transaction_timeout_ms=1000, check_interval_ms=2000, check_max=3, file_reserved_ms=100_000, hold_back_max=10)
 
@@ -55,10 +55,7 @@ def test_a_pending_transaction_is_decided_as_its_producer_says(
 
 @pytest.mark.parametrize(
     ("wrong", "refusal"),
-    [
-        (request(group="other"), Refusal.PRODUCER_GROUP),
-        (request(queue_offset=6), Refusal.STATE_TABLE_OFFSET),
-    ],
+    [(request(group="other"), Refusal.PRODUCER_GROUP), (request(queue_offset=6), Refusal.STATE_TABLE_OFFSET)],
 )
 def test_a_decision_that_does_not_fit_is_refused(table: PendingTransactions, wrong: EndRequest, refusal: Refusal) -> None:
     decision = decide_end(table, wrong)
@@ -78,8 +75,7 @@ def test_a_decision_that_does_not_fit_is_refused(table: PendingTransactions, wro
 )
 @pytest.mark.parametrize("answer", [TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK_TYPE])
 def test_the_first_decision_wins(table: PendingTransactions, outcome: State, refusal: Refusal, answer: int) -> None:
-    found = table.find(100)
-    assert found is not None
+    found = pending(table)
     table.end(found, outcome, RecordOffsets(900, 0))
 
     decision = decide_end(table, request(answer))
@@ -114,8 +110,7 @@ def test_a_late_decision_is_refused_with_its_reason(
 
 
 def test_a_late_decision_about_an_older_copy_reaches_the_transaction(table: PendingTransactions) -> None:
-    found = table.find(100)
-    assert found is not None
+    found = pending(table)
     older = read_any_message(half_record(50, 2))
     table.copies.add_unread(found, identity_of(older))
 
@@ -128,8 +123,7 @@ def test_a_late_decision_about_an_older_copy_reaches_the_transaction(table: Pend
 
 
 def test_a_decision_about_a_known_copy_reaches_the_transaction(table: PendingTransactions) -> None:
-    found = table.find(100)
-    assert found is not None
+    found = pending(table)
     table.copies.add(found, RecordOffsets(50, 2))
 
     assert decide_end(table, request(offset=50, queue_offset=2)).transaction is found
@@ -137,8 +131,7 @@ def test_a_decision_about_a_known_copy_reaches_the_transaction(table: PendingTra
 
 
 def test_a_decision_after_a_move_refers_to_the_first_half_message(table: PendingTransactions) -> None:
-    found = table.find(100)
-    assert found is not None
+    found = pending(table)
     table.put_back(found, RecordOffsets(900, 77), RecordOffsets(1000, 0))
 
     assert decide_end(table, request()).transaction is found
@@ -156,11 +149,13 @@ ONE_OF_TWO_OWING = GroupState(is_online=True, can_be_asked=True, owes_answer=Tru
     [
         (0, 1000, ONLINE, CheckAction.CHECK_BACK),
         (2, 1000, ONLINE, CheckAction.CHECK_BACK),
+        (2, 1000, ONE_OF_TWO_OWING, CheckAction.CHECK_BACK),
         (0, 1000, OFFLINE, CheckAction.NO_PRODUCER),
         (3, 1000, ONLINE, CheckAction.DISCARD),
         (3, 1000, OFFLINE, CheckAction.DISCARD),
         (1, 100_000, ONLINE, CheckAction.CHECK_BACK),
         (0, 100_001, ONLINE, CheckAction.CHECK_BACK),
+        (0, 100_001, BUSY, CheckAction.HOLD),
         (1, 100_001, ONLINE, CheckAction.SKIP),
         (0, 100_001, OFFLINE, CheckAction.SKIP),
     ],
@@ -177,19 +172,10 @@ def test_a_transaction_waits_while_nobody_of_its_group_could_answer(checks: int,
     assert decide_check(transaction(checks=checks), 1000, POLICY, group) is CheckAction.HOLD
 
 
-def test_a_producer_that_owes_nothing_is_asked_though_another_one_does() -> None:
-    assert decide_check(transaction(checks=2), 1000, POLICY, ONE_OF_TWO_OWING) is CheckAction.CHECK_BACK
-
-
 @pytest.mark.parametrize("group", [OWING, ONE_OF_TWO_OWING])
 @pytest.mark.parametrize(("checks", "now_ms"), [(3, 1000), (1, 100_001)])
 def test_nothing_is_given_up_while_an_answer_can_still_come(checks: int, now_ms: int, group: GroupState) -> None:
     assert decide_check(transaction(checks=checks), now_ms, POLICY, group) is CheckAction.HOLD
-
-
-@pytest.mark.parametrize(("group", "action"), [(ONLINE, CheckAction.CHECK_BACK), (BUSY, CheckAction.HOLD)])
-def test_one_that_grew_too_old_without_a_check_is_asked_about_once(group: GroupState, action: CheckAction) -> None:
-    assert decide_check(transaction(checks=0), 100_001, POLICY, group) is action
 
 
 def test_a_half_message_is_moved_only_when_it_holds_the_queue_back_too_far() -> None:
@@ -197,9 +183,7 @@ def test_a_half_message_is_moved_only_when_it_holds_the_queue_back_too_far() -> 
     for number in range(11):
         table.add(transaction(number, number))
     for number in range(1, 11):
-        found = table.find(number)
-        assert found is not None
-        table.end(found, State.COMMITTED, RecordOffsets(1000 + number, number - 1))
+        table.end(pending(table, number), State.COMMITTED, RecordOffsets(1000 + number, number - 1))
 
     assert must_be_put_back(table, replace(POLICY, hold_back_max=11)) is None
     assert must_be_put_back(table, POLICY) is table.find(0)

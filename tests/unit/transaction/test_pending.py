@@ -5,7 +5,7 @@ import pytest
 from rocketmq_broker.transaction.pending import PendingTransactions
 from rocketmq_broker.transaction.pending_transaction import RecordOffsets
 from rocketmq_broker.transaction.states import State
-from tests.unit.transaction.records import transaction
+from tests.unit.transaction.records import pending, transaction
 
 
 def table_of(*begun: tuple[int, int]) -> PendingTransactions:
@@ -18,9 +18,7 @@ def table_of(*begun: tuple[int, int]) -> PendingTransactions:
 
 
 def settle(table: PendingTransactions, offset: int, op_offset: int, outcome: State = State.COMMITTED) -> None:
-    found = table.find(offset)
-    assert found is not None
-    table.end(found, outcome, RecordOffsets(10_000 + op_offset, op_offset))
+    table.end(pending(table, offset), outcome, RecordOffsets(10_000 + op_offset, op_offset))
 
 
 def test_what_is_due_comes_in_the_order_of_its_time_and_not_before() -> None:
@@ -113,8 +111,7 @@ def test_a_taken_back_transaction_whose_due_time_had_passed_is_due_once() -> Non
 
 def test_a_move_keeps_the_offsets_that_decisions_refer_to() -> None:
     table = table_of((100, 6000), (200, 6000))
-    moving = table.find(100)
-    assert moving is not None
+    moving = pending(table)
 
     table.put_back(moving, RecordOffsets(900, 2), RecordOffsets(10_000, 0))
 
@@ -127,8 +124,7 @@ def test_a_move_keeps_the_offsets_that_decisions_refer_to() -> None:
 
 def test_a_move_is_taken_back() -> None:
     table = table_of((100, 6000), (200, 6000))
-    moving = table.find(100)
-    assert moving is not None
+    moving = pending(table)
     table.put_back(moving, RecordOffsets(900, 2), RecordOffsets(10_000, 0))
 
     table.take_back(900)
@@ -203,9 +199,7 @@ def test_a_sleeper_without_a_deadline_is_woken_by_any_half_message() -> None:
 
 
 @pytest.mark.parametrize("step_ms", [1_000_000, -1_000_000])
-def test_after_a_clock_change_a_sleeper_is_woken_only_by_what_is_due_sooner_on_the_new_clock(
-    step_ms: int,
-) -> None:
+def test_after_a_clock_change_a_sleeper_is_woken_only_by_what_is_due_sooner_on_the_new_clock(step_ms: int) -> None:
     table = table_of((100, 6000))
     noted = watched(table, table.due_times.next_ms())
     table.clock_stepped(step_ms)
@@ -282,8 +276,7 @@ def test_the_closing_of_a_superseded_copy_is_taken_back() -> None:
 
 def test_a_transaction_put_off_to_the_time_it_has_already_is_due_once() -> None:
     table = table_of((100, 6000))
-    found = table.find(100)
-    assert found is not None
+    found = pending(table)
 
     table.due_times.reschedule(found, 6000)
 

@@ -29,6 +29,11 @@ NOW_MS = 50_000
 POLICY = CheckPolicy(transaction_timeout_ms=6000, check_interval_ms=60_000)
 TIMES = props.TRANSACTION_CHECK_TIMES
 PREPARED = props.TRANSACTION_PREPARED_QUEUE_OFFSET
+HALF = half_record(100, 0)
+CHECKED = rewritten_by_apache(HALF, commit_log_offset=500, queue_offset=1, store_ms=30_000, **{TIMES: "1"})
+"""The copy that Apache's broker writes when it checks HALF."""
+GONE = stored(discarded(read_half_message(HALF), transaction(100, checks=15)), commit_log_offset=500, queue_offset=0)
+"""HALF's message, discarded."""
 
 
 def recover(
@@ -40,6 +45,10 @@ def recover(
     for half in halves:
         recovery.add_half(half)
     return recovery.finish()
+
+
+def without(name: str, message: InnerMessage) -> InnerMessage:
+    return changed(message, properties=props.remove(message.properties, (name,)))
 
 
 def undecided(table: RecoveredTable) -> list[int]:
@@ -100,11 +109,9 @@ def test_what_is_too_old_is_not_looked_at_before_its_producers_have_come_back() 
 
 
 def test_of_copies_that_apache_wrote_at_its_checks_the_newest_counts() -> None:
-    first = half_record(100, 0)
-    second = rewritten_by_apache(first, commit_log_offset=500, queue_offset=1, store_ms=30_000, **{TIMES: "1"})
-    third = rewritten_by_apache(first, commit_log_offset=900, queue_offset=2, store_ms=40_000, **{TIMES: "2"})
+    third = rewritten_by_apache(HALF, commit_log_offset=900, queue_offset=2, store_ms=40_000, **{TIMES: "2"})
 
-    table = recover([first, second, third])
+    table = recover([HALF, CHECKED, third])
 
     (left,) = table.undecided
     assert (left.transaction.commit_log_offset, left.transaction.queue_offset, left.transaction.checks) == (900, 2, 2)
@@ -114,10 +121,7 @@ def test_of_copies_that_apache_wrote_at_its_checks_the_newest_counts() -> None:
 
 
 def test_an_op_message_for_a_copy_of_apaches_decides_the_transaction() -> None:
-    first = half_record(100, 0)
-    second = rewritten_by_apache(first, commit_log_offset=500, queue_offset=1, store_ms=30_000, **{TIMES: "1"})
-
-    table = recover([first, second], decided=[0])
+    table = recover([HALF, CHECKED], decided=[0])
 
     assert undecided(table) == []
     assert table.superseded == [1]
@@ -147,16 +151,12 @@ def test_a_message_that_was_sent_twice_is_two_transactions() -> None:
     assert undecided(table) == [200]
 
 
-def _moved(data: bytes, *, commit_log_offset: int, queue_offset: int, first: tuple[int, int], checks: int = 1) -> bytes:
-    draft = put_back(read_half_message(data), transaction(*first), checks)
-    return stored(draft, commit_log_offset=commit_log_offset, queue_offset=queue_offset, store_ms=30_000)
+MOVED = stored(put_back(read_half_message(HALF), transaction(100, 0), 1), commit_log_offset=500, queue_offset=1, store_ms=30_000)
+"""The copy of HALF that this broker writes when HALF holds the queue back."""
 
 
 def test_a_copy_of_ours_is_known_by_the_first_offset_and_the_op_message_before_it_decides_nothing() -> None:
-    first = half_record(100, 0)
-    copy = _moved(first, commit_log_offset=500, queue_offset=1, first=(100, 0))
-
-    table = recover([first, copy], decided=[0])
+    table = recover([HALF, MOVED], decided=[0])
 
     (left,) = table.undecided
     assert (left.transaction.commit_log_offset, left.transaction.queue_offset) == (100, 0)
@@ -165,51 +165,37 @@ def test_a_copy_of_ours_is_known_by_the_first_offset_and_the_op_message_before_i
 
 
 def test_a_copy_of_ours_whose_first_one_is_out_of_sight_is_known_by_its_offset() -> None:
-    copy = _moved(half_record(100, 0), commit_log_offset=500, queue_offset=1, first=(100, 0))
-
-    (left,) = recover([copy]).undecided
+    (left,) = recover([MOVED]).undecided
 
     assert (left.transaction.commit_log_offset, left.transaction.queue_offset) == (100, 0)
 
 
 def test_a_crash_between_a_copy_of_ours_and_the_op_message_leaves_one_transaction() -> None:
-    first = half_record(100, 0)
-    copy = _moved(first, commit_log_offset=500, queue_offset=1, first=(100, 0))
-
-    table = recover([first, copy])
+    table = recover([HALF, MOVED])
 
     assert undecided(table) == [100]
     assert table.superseded == [0]
 
 
 def test_a_decided_copy_of_ours_is_decided() -> None:
-    first = half_record(100, 0)
-    copy = _moved(first, commit_log_offset=500, queue_offset=1, first=(100, 0))
-
-    assert undecided(recover([first, copy], decided=[0, 1])) == []
+    assert undecided(recover([HALF, MOVED], decided=[0, 1])) == []
 
 
 def test_a_copy_of_ours_that_apache_rewrote_is_undecided() -> None:
-    first = half_record(100, 0)
-    copy = _moved(first, commit_log_offset=500, queue_offset=1, first=(100, 0))
-    rewritten = rewritten_by_apache(copy, commit_log_offset=900, queue_offset=2, store_ms=40_000, **{TIMES: "2"})
+    rewritten = rewritten_by_apache(MOVED, commit_log_offset=900, queue_offset=2, store_ms=40_000, **{TIMES: "2"})
 
-    table = recover([first, copy, rewritten], decided=[0])
+    table = recover([HALF, MOVED, rewritten], decided=[0])
 
     (left,) = table.undecided
     assert left.transaction.commit_log_offset == 900
     assert left.copies == [(100, 0), (500, 1)]
-    assert undecided(recover([first, copy, rewritten], decided=[0, 1])) == []
+    assert undecided(recover([HALF, MOVED, rewritten], decided=[0, 1])) == []
 
 
 def test_a_resumed_message_is_a_transaction_of_its_own() -> None:
-    first = half_record(100, 0)
-    gone = read_half_message(
-        stored(discarded(read_half_message(first), transaction(100, checks=15)), commit_log_offset=500, queue_offset=0)
-    )
-    again = stored(resumed(gone), commit_log_offset=900, queue_offset=1, store_ms=40_000)
+    again = stored(resumed(read_half_message(GONE)), commit_log_offset=900, queue_offset=1, store_ms=40_000)
 
-    table = recover([first, again], decided=[0])
+    table = recover([HALF, again], decided=[0])
 
     (left,) = table.undecided
     assert (left.transaction.commit_log_offset, left.transaction.checks, left.transaction.begun_ms) == (900, 0, 40_000)
@@ -217,8 +203,7 @@ def test_a_resumed_message_is_a_transaction_of_its_own() -> None:
 
 
 def test_one_bad_record_costs_that_record_only() -> None:
-    poisoned = half_inner(transaction_id="P")
-    poisoned = changed(poisoned, properties=props.remove(poisoned.properties, (props.REAL_TOPIC,)))
+    poisoned = without(props.REAL_TOPIC, half_inner(transaction_id="P"))
     recovery = TransactionRecovery(POLICY, NOW_MS)
     recovery.add_op(b"nothing")
     recovery.add_op(half_record(1, 1))
@@ -242,57 +227,48 @@ def _committed(half: bytes, *, half_offset: int, commit_log_offset: int) -> byte
 
 
 def test_a_committed_message_without_its_op_message_is_recognised() -> None:
-    half = half_record(100, 0)
-    (left,) = recover([half]).undecided
+    (left,) = recover([HALF]).undecided
 
-    assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=500)]) is State.COMMITTED
+    assert settled_by(left, [_committed(HALF, half_offset=100, commit_log_offset=500)]) is State.COMMITTED
 
 
 def test_a_message_that_merely_looks_alike_settles_nothing() -> None:
-    half = half_record(100, 0)
-    (left,) = recover([half]).undecided
+    (left,) = recover([HALF]).undecided
     sent_again = half_record(400, 1, born_ms=77)
     plain = stored(changed(half_inner(), topic=b"orders"), commit_log_offset=600, queue_offset=0)
 
-    candidates = [_committed(sent_again, half_offset=400, commit_log_offset=500), plain, half, b"torn"]
+    candidates = [_committed(sent_again, half_offset=400, commit_log_offset=500), plain, HALF, b"torn"]
 
     assert settled_by(left, candidates) is None
 
 
 def test_a_copy_of_apaches_is_settled_by_the_commit_of_its_first_one() -> None:
-    first = half_record(100, 0)
-    copy = rewritten_by_apache(first, commit_log_offset=500, queue_offset=1, store_ms=30_000, **{TIMES: "1"})
-    (left,) = recover([copy]).undecided
+    (left,) = recover([CHECKED]).undecided
 
-    commit = _committed(first, half_offset=100, commit_log_offset=450)
-    assert settled_by(left, [commit], [first, copy]) is State.COMMITTED
-    assert settled_by(left, [commit], [copy]) is None
-    assert settled_by(left, [commit], [half_record(100, 0, born_ms=77), copy]) is None
+    commit = _committed(HALF, half_offset=100, commit_log_offset=450)
+    assert settled_by(left, [commit], [HALF, CHECKED]) is State.COMMITTED
+    assert settled_by(left, [commit], [CHECKED]) is None
+    assert settled_by(left, [commit], [half_record(100, 0, born_ms=77), CHECKED]) is None
 
 
 def test_a_discarded_message_settles_what_came_before_it_and_not_what_was_resumed() -> None:
-    half = half_record(100, 0)
-    gone = stored(discarded(read_half_message(half), transaction(100, checks=15)), commit_log_offset=500, queue_offset=0)
-    again = stored(resumed(read_half_message(gone)), commit_log_offset=900, queue_offset=1)
+    again = stored(resumed(read_half_message(GONE)), commit_log_offset=900, queue_offset=1)
 
-    assert settled_by(recover([half]).undecided[0], [gone]) is State.DISCARDED
-    assert settled_by(recover([again]).undecided[0], [gone]) is None
+    assert settled_by(recover([HALF]).undecided[0], [GONE]) is State.DISCARDED
+    assert settled_by(recover([again]).undecided[0], [GONE]) is None
 
 
 def test_a_message_that_apache_resumed_is_not_settled_by_the_discard_before_it() -> None:
-    half = half_record(100, 0)
-    gone = stored(discarded(read_half_message(half), transaction(100, checks=15)), commit_log_offset=500, queue_offset=0)
-    again = rewritten_by_apache(half, commit_log_offset=900, queue_offset=1, store_ms=40_000, **{TIMES: "0"})
+    again = rewritten_by_apache(HALF, commit_log_offset=900, queue_offset=1, store_ms=40_000, **{TIMES: "0"})
 
-    (left,) = recover([half, again], decided=[0]).undecided
+    (left,) = recover([HALF, again], decided=[0]).undecided
 
     assert left.transaction.commit_log_offset == 900
-    assert settled_by(left, [gone]) is None
+    assert settled_by(left, [GONE]) is None
 
 
 def test_without_a_transaction_id_the_prepared_offset_tells() -> None:
-    anonymous = half_inner()
-    anonymous = changed(anonymous, properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
+    anonymous = without(props.UNIQUE_KEY, half_inner())
     half = stored(anonymous, commit_log_offset=100, queue_offset=0)
     (left,) = recover([half]).undecided
 
@@ -302,8 +278,7 @@ def test_without_a_transaction_id_the_prepared_offset_tells() -> None:
 
 
 def test_two_messages_without_a_transaction_id_are_two_transactions() -> None:
-    anonymous = half_inner()
-    anonymous = changed(anonymous, properties=props.remove(anonymous.properties, (props.UNIQUE_KEY,)))
+    anonymous = without(props.UNIQUE_KEY, half_inner())
 
     table = recover([stored(anonymous, commit_log_offset=100 * n, queue_offset=n) for n in range(2)])
 
@@ -341,14 +316,13 @@ def test_the_commit_of_somebody_elses_half_message_with_the_same_identity_settle
 
 
 def test_a_committed_message_that_names_the_half_message_and_is_another_one_settles_nothing() -> None:
-    half = half_record(100, 0)
-    (left,) = recover([half]).undecided
+    (left,) = recover([HALF]).undecided
     moved = transaction(100)
     moved.topic, moved.queue_id = b"%RETRY%g", 0
-    elsewhere = committed(read_half_message(half), moved)
+    elsewhere = committed(read_half_message(HALF), moved)
 
     assert settled_by(left, [stored(elsewhere, commit_log_offset=500, queue_offset=0)]) is None
-    assert settled_by(left, [_committed(half, half_offset=100, commit_log_offset=50)]) is None
+    assert settled_by(left, [_committed(HALF, half_offset=100, commit_log_offset=50)]) is None
 
 
 def test_a_half_message_that_claims_to_be_a_later_copy_is_a_transaction_of_its_own() -> None:
@@ -356,10 +330,9 @@ def test_a_half_message_that_claims_to_be_a_later_copy_is_a_transaction_of_its_o
 
     Earlier versions of this broker stored properties that only a broker may write.
     """
-    half = half_record(100, 0)
     later = half_inner(b"forged", **{TIMES: "1", PREPARED: "0"})
 
-    table = recover([half, _forged(later, commit_log_offset=300, queue_offset=1)])
+    table = recover([HALF, _forged(later, commit_log_offset=300, queue_offset=1)])
 
     assert undecided(table) == [100, 300]
     assert [recovered.copies for recovered in table.undecided] == [[], []]
@@ -367,9 +340,8 @@ def test_a_half_message_that_claims_to_be_a_later_copy_is_a_transaction_of_its_o
 
 
 def test_a_discarded_message_that_names_another_half_message_settles_nothing() -> None:
-    half = half_record(100, 0)
-    (left,) = recover([half]).undecided
-    gone = discarded(read_half_message(half), transaction(400, checks=15))
+    (left,) = recover([HALF]).undecided
+    gone = discarded(read_half_message(HALF), transaction(400, checks=15))
 
     assert settled_by(left, [stored(gone, commit_log_offset=500, queue_offset=0)]) is None
 
@@ -379,9 +351,8 @@ def test_a_message_that_apache_discarded_settles_its_transaction() -> None:
 
     Only the broker can write to the topic of discarded messages.
     """
-    half = half_record(100, 0)
-    (left,) = recover([half]).undecided
-    gone = discarded(read_half_message(half), transaction(0, checks=15))
+    (left,) = recover([HALF]).undecided
+    gone = discarded(read_half_message(HALF), transaction(0, checks=15))
 
     assert settled_by(left, [stored(gone, commit_log_offset=500, queue_offset=0)]) is State.DISCARDED
     assert settled_by(left, [_forged(gone, commit_log_offset=500)]) is None

@@ -29,11 +29,7 @@ from tests.unit.transaction.records import (
 def test_a_half_message_says_where_its_message_belongs_and_keeps_what_it_said() -> None:
     encoded = half_properties(sent_properties(KEYS="order-1"), b"orders", 3, GROUP)
 
-    assert props.decode(encoded) == {
-        **props.decode(sent_properties(KEYS="order-1")),
-        "REAL_TOPIC": "orders",
-        "REAL_QID": "3",
-    }
+    assert props.decode(encoded) == {**props.decode(sent_properties(KEYS="order-1")), "REAL_TOPIC": "orders", "REAL_QID": "3"}
 
 
 def test_a_destination_that_the_producer_claims_is_overruled() -> None:

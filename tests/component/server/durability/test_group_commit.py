@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from rocketmq_broker.message.inner_message import InnerMessage
-from rocketmq_broker.message.record import decode_records, host_bytes
+from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import ReplyTo
 from rocketmq_broker.protocol.frame import FrameDecoder
@@ -22,8 +21,8 @@ from rocketmq_broker.server.durability import flusher, group_commit
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.store import Appended, FlushDiskType, MessageStore, StoreConfig, StoreUnwritable
 from rocketmq_broker.store.log.segments import Segments
+from tests.unit.store.conftest import append, small_config
 
-HOST = host_bytes("127.0.0.1", 10911)
 SYNC, ASYNC = FlushDiskType.SYNC_FLUSH, FlushDiskType.ASYNC_FLUSH
 
 
@@ -66,12 +65,7 @@ class Stage:
         group_commit.listeners.append(self.listener)
 
     def append(self, body: bytes = b"x", *, opaque: int | None = None) -> Appended:
-        appended = self.store.append(
-            InnerMessage(
-                topic=b"orders", queue_id=0, body=body, properties=b"", flag=0, sys_flag=0, born_timestamp=1, born_host=HOST
-            ),
-            1,
-        )
+        appended = append(self.store, body, store_timestamp=1)
         self.group_commit.appended()
         if opaque is not None:
             self.group_commit.after_durable(appended.end_position, self.client, ReplyTo(opaque, SerializeType.JSON))
@@ -90,7 +84,7 @@ class Stage:
 
 
 def config(root: Path) -> StoreConfig:
-    return StoreConfig(root=root, store_host=HOST, commit_log_segment_size=4096, index_slots=16, index_entries=64)
+    return small_config(root, commit_log_segment_size=4096)
 
 
 @asynccontextmanager
@@ -170,12 +164,6 @@ async def test_with_async_flush_the_answer_follows_the_write(tmp_path: Path) -> 
         assert it.store.max_offset(b"orders", 0) == 1
 
 
-async def test_with_async_flush_the_disk_follows(tmp_path: Path) -> None:
-    async with stage(tmp_path, ASYNC, async_flush_interval_s=0.01) as it:
-        appended = it.append()
-        await it.until(lambda: it.store.flushed_position == appended.end_position)
-
-
 async def test_all_that_come_together_share_a_flush_and_are_answered_in_order(tmp_path: Path) -> None:
     async with stage(tmp_path) as it:
         for opaque in range(20):
@@ -183,13 +171,6 @@ async def test_all_that_come_together_share_a_flush_and_are_answered_in_order(tm
         await it.until(lambda: len(it.client.frames) == 20)
         assert it.group_commit.flushes == 1
         assert [it.client.answer(index)[:2] for index in range(20)] == [(index, ResponseCode.SUCCESS) for index in range(20)]
-
-
-async def test_the_time_that_each_request_took_is_counted(tmp_path: Path) -> None:
-    async with stage(tmp_path) as it:
-        for opaque in range(20):
-            it.append(opaque=opaque)
-        await it.until(lambda: len(it.client.frames) == 20)
         it.group_commit.put_times.begin_minute()
         assert counted(it.group_commit.put_times.distribution()) == 20
 
@@ -474,11 +455,15 @@ async def test_a_segment_that_was_made_and_not_needed_does_not_disturb_the_next_
 class Disk:
     """A disk that fails flushes and then loses the data to flush. Later flushes succeed nevertheless."""
 
-    def __init__(self, root: Path, on_answer: Callable[[int], None]) -> None:
-        self.on_answer = on_answer
+    def __init__(self) -> None:
+        self.on_answer: Callable[[int], None] = lambda _: None
         self.is_refusing = False
         self.requests = 0
         self._flushed: dict[Path, bytes] = {}
+
+    def new_flushing(self, on_answer: Callable[[int], None], *_: object) -> "Disk":
+        self.on_answer = on_answer
+        return self
 
     def start(self) -> None: ...
 
@@ -497,16 +482,11 @@ class Disk:
 async def test_with_async_flush_a_refused_flush_stops_the_broker_from_acknowledging_and_loses_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    disks: list[Disk] = []
-
-    def new_flushing(on_answer: Callable[[int], None], *_: object) -> Disk:
-        disks.append(Disk(tmp_path, on_answer))
-        return disks[0]
-
-    async with stage(tmp_path, ASYNC, async_flush_interval_s=0.01, new_flushing=new_flushing) as it:
+    disk = Disk()
+    async with stage(tmp_path, ASYNC, async_flush_interval_s=0.01, new_flushing=disk.new_flushing) as it:
         it.append(b"on disk", opaque=1)
         await it.until(lambda: it.store.flushed_position > 0)
-        disks[0].is_refusing = True
+        disk.is_refusing = True
         it.append(b"acknowledged" * 200, opaque=2)
         it.append(b"in the next segment" * 100, opaque=3)
         await it.until(lambda: it.store.writability.is_failing)
@@ -514,12 +494,12 @@ async def test_with_async_flush_a_refused_flush_stops_the_broker_from_acknowledg
         assert [it.client.answer(number)[1] for number in range(3)] == [ResponseCode.SUCCESS] * 3
         with pytest.raises(StoreUnwritable, match="messages are refused until a flush succeeds"):
             it.append(b"too much", opaque=4)
-        seen = disks[0].requests
-        await it.until(lambda: disks[0].requests > seen + 2)
+        seen = disk.requests
+        await it.until(lambda: disk.requests > seen + 2)
         assert it.store.flushed_position == flushed, "no flush is believed that the disk refused"
         assert it.store.writability.flush_failures >= 3
         assert caplog.text.count("messages are refused until a flush succeeds") == 1
-        disks[0].is_refusing = False
+        disk.is_refusing = False
         await it.until(lambda: it.store.flushed_position == it.store.written_position)
         it.append(b"stored again", opaque=5)
         await it.until(lambda: len(it.client.frames) == 4)
@@ -532,13 +512,7 @@ async def test_with_async_flush_a_refused_flush_stops_the_broker_from_acknowledg
 
 
 async def test_what_comes_between_a_refused_flush_and_its_answer_is_not_acknowledged(tmp_path: Path) -> None:
-    disks: list[Disk] = []
-
-    def new_flushing(on_answer: Callable[[int], None], *_: object) -> Disk:
-        disks.append(Disk(tmp_path, on_answer))
-        return disks[0]
-
-    async with stage(tmp_path, ASYNC, async_flush_interval_s=600, new_flushing=new_flushing) as it:
+    async with stage(tmp_path, ASYNC, async_flush_interval_s=600, new_flushing=Disk().new_flushing) as it:
         it.append(b"acknowledged", opaque=1)
         await it.until(lambda: bool(it.client.frames))
         it.append(b"on its way", opaque=2)

@@ -38,12 +38,16 @@ async def test_a_pop_looks_into_all_queues_or_into_one(pops: Pops, send: Send) -
     assert sorted(bodies(await pop(pops))) == ["1", "3"]
 
 
-async def test_an_acknowledged_message_does_not_come_again(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+async def test_a_message_acknowledged_in_time_and_no_other_does_not_come_again(
+    rocketmq: RocketMQ, pops: Pops, send: Send
+) -> None:
     await send("1", "2")
-    first, _ = await pop(pops)
+    first, second = await pop(pops)
     await pops().ack("credits", "orders", first.handle)
     await rocketmq.advance(seconds=11)
     assert bodies(await pop(pops)) == ["2"]
+    with pytest.raises(HandleExpired, match="has ended"):
+        await pops().ack("credits", "orders", second.handle)
 
 
 async def test_a_message_that_is_not_acknowledged_comes_again_as_the_next_attempt(
@@ -83,21 +87,6 @@ async def test_a_consumer_can_give_a_message_up(rocketmq: RocketMQ, pops: Pops, 
     assert [letter.body for letter in await rocketmq.messages("%DLQ%credits")] == [b"1"]
 
 
-async def test_a_second_acknowledgement_changes_nothing(pops: Pops, send: Send) -> None:
-    await send("1")
-    (message,) = await pop(pops)
-    await pops().ack("credits", "orders", message.handle)
-    await pops().ack("credits", "orders", message.handle)
-
-
-async def test_an_acknowledgement_that_comes_too_late_is_refused(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
-    await send("1")
-    (message,) = await pop(pops)
-    await rocketmq.advance(seconds=11)
-    with pytest.raises(HandleExpired, match="has ended"):
-        await pops().ack("credits", "orders", message.handle)
-
-
 async def test_a_handle_of_another_broker_is_refused(pops: Pops, send: Send) -> None:
     await send("1")
     (message,) = await pop(pops)
@@ -119,23 +108,10 @@ async def test_the_invisible_time_can_be_changed(rocketmq: RocketMQ, pops: Pops,
     await pops().ack("credits", "orders", renewed)
 
 
-async def test_a_pop_waits_for_a_message(pops: Pops, send: Send) -> None:
-    waiting = asyncio.create_task(pop(pops, poll_ms=30_000))
-    await asyncio.sleep(1)
-    await send("1")
-    assert bodies(await waiting) == ["1"]
-
-
 async def test_a_pop_waits_for_a_message_that_is_not_acknowledged(pops: Pops, send: Send) -> None:
     await send("1")
     await pop(pops)
     assert bodies(await pop(pops, poll_ms=30_000)) == ["1"]
-
-
-async def test_a_pop_whose_time_is_up_gets_nothing(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
-    await send("1")
-    await pop(pops, invisible_ms=60_000)
-    assert await pop(pops, poll_ms=30_000) == []
 
 
 async def test_nobody_gets_the_messages_of_a_pop_that_was_cancelled(pops: Pops, send: Send) -> None:

@@ -68,21 +68,20 @@ def test_a_client_that_fell_silent_is_disconnected(desk: Desk) -> None:
     assert (silent.is_closed, alive.is_closed) == (True, False)
 
 
-def test_a_subscription_by_sql_is_refused_when_the_client_starts(desk: Desk) -> None:
-    subscription = SubscriptionData(topic="orders", sub_string="a > 1", expression_type="SQL92")
-    body = CheckClientRequestBody(client_id="c", group="g", subscription_data=subscription).encode()
-    assert desk.ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == ResponseCode.SYSTEM_ERROR
-
-
 @pytest.mark.parametrize(
-    ("expression", "code"), [("a > 1", ResponseCode.SUCCESS), ("a >", ResponseCode.SUBSCRIPTION_PARSE_FAILED)]
+    ("property_filter", "expression", "code"),
+    [
+        (True, "a > 1", ResponseCode.SUCCESS),
+        (True, "a >", ResponseCode.SUBSCRIPTION_PARSE_FAILED),
+        (False, "a > 1", ResponseCode.SYSTEM_ERROR),
+    ],
 )
-def test_with_the_property_filter_a_client_with_a_right_expression_may_start(
-    make_desk: Callable[..., Desk], expression: str, code: ResponseCode
+def test_only_with_the_property_filter_a_client_with_a_right_expression_may_start(
+    make_desk: Callable[..., Desk], property_filter: bool, expression: str, code: ResponseCode
 ) -> None:
     subscription = SubscriptionData(topic="orders", sub_string=expression, expression_type="SQL92")
     body = CheckClientRequestBody(client_id="c", group="g", subscription_data=subscription).encode()
-    assert make_desk(property_filter=True).ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == code
+    assert make_desk(property_filter=property_filter).ask(RequestCode.CHECK_CLIENT_CONFIG, body=body).code == code
 
 
 def test_a_heartbeat_with_many_groups_is_taken_over_in_steps(desk: Desk) -> None:

@@ -10,16 +10,13 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.__main__ import STORE_CLEANER_LOGGER
-from rocketmq_broker.message.inner_message import InnerMessage
-from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.server.durability import store_cleaner
 from rocketmq_broker.server.durability.store_cleaner import StoreCleaner
-from rocketmq_broker.store import MessageStore, StoreConfig
+from rocketmq_broker.store import MessageStore
 from rocketmq_broker.store.files import OsFileSystem
+from tests.unit.store.conftest import NOW, send, small_config
 
-NOW = 1_700_000_000_000
 HOUR = 3_600_000
-HOST = host_bytes("127.0.0.1", 10911)
 
 
 class Disk(OsFileSystem):
@@ -36,25 +33,9 @@ class Broker:
 
     def __init__(self, root: Path, **settings: object) -> None:
         self.disk = Disk()
-        config = StoreConfig(
-            root=root, store_host=HOST, commit_log_segment_size=1024, index_slots=16, index_entries=64, **settings
-        )  # type: ignore[arg-type]
-        self.store = MessageStore.open(config, self.disk)
+        self.store = MessageStore.open(small_config(root, **settings), self.disk)
         for number in range(12):
-            self.store.append(
-                InnerMessage(
-                    topic=b"orders",
-                    queue_id=0,
-                    body=b"x" * 700,
-                    properties=b"",
-                    flag=0,
-                    sys_flag=0,
-                    born_timestamp=NOW,
-                    born_host=HOST,
-                ),
-                NOW + number * HOUR,
-            )
-            self.store.publish(self.store.write())
+            send(self.store, b"x" * 700, store_timestamp=NOW + number * HOUR)
         self.now_ms = NOW
         self.asked: list[int] = []
         self.needed_from: int | None = None

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import pytest
 
-from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.properties import encode
 from rocketmq_broker.message.record import Record
 from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo, MarkList, ParkedCounts
@@ -25,6 +24,7 @@ from rocketmq_broker.server.durability.arrivals import Arrivals
 from rocketmq_broker.server.parked import ParkedMessages
 from rocketmq_broker.server.parked.dead_letter_processor import DeadLetterProcessor
 from tests.unit.server.conftest import Desk, Wire
+from tests.unit.store.conftest import append
 
 DLQ = "%DLQ%credits"
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
@@ -57,20 +57,9 @@ class Parking:
 
     def park(self, topic: str = DLQ, body: bytes = b"order", settle: bool = True, **properties: str) -> None:
         """Appends a message to a queue of parked messages."""
-        self.desk.store.append(
-            InnerMessage(
-                topic=topic.encode(),
-                queue_id=0,
-                body=body,
-                properties=encode({**OF_THE_FIRST_ATTEMPT, **properties}),
-                flag=7,
-                sys_flag=8,
-                born_timestamp=4711,
-                born_host=bytes(8),
-                reconsume_times=16,
-            ),
-            self.desk.clock(),
-        )
+        own = encode({**OF_THE_FIRST_ATTEMPT, **properties})
+        fields = {"flag": 7, "sys_flag": 8, "born_timestamp": 4711, "reconsume_times": 16}
+        append(self.desk.store, body, topic=topic.encode(), properties=own, store_timestamp=self.desk.clock(), **fields)
         if settle:
             self.settle()
 

@@ -9,7 +9,6 @@ import pytest
 
 from rocketmq_broker.message import properties
 from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
-from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.protocol import pull_sysflag
@@ -19,7 +18,8 @@ from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.store.log.segments import Segments
-from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
+from tests.unit.server.conftest import PULL, Desk, Wire
+from tests.unit.store.conftest import append
 
 
 def pull(**changes: object) -> PullMessageRequestHeader:
@@ -28,19 +28,7 @@ def pull(**changes: object) -> PullMessageRequestHeader:
 
 def put(desk: Desk, *tags: str) -> None:
     for tag in tags:
-        desk.store.append(
-            InnerMessage(
-                topic=b"orders",
-                queue_id=0,
-                body=tag.encode(),
-                properties=properties.encode({"TAGS": tag}),
-                flag=0,
-                sys_flag=0,
-                born_timestamp=START_MS,
-                born_host=bytes(8),
-            ),
-            START_MS,
-        )
+        append(desk.store, tag.encode(), properties=properties.encode({"TAGS": tag}))
     desk.commit.settle()
 
 
@@ -128,15 +116,6 @@ def test_a_pull_that_may_wait_is_answered_when_a_message_arrives(desk: Desk) -> 
     put(desk, "A")
     (answer,) = wire.answers
     assert (answer.opaque, answer.code, bodies(answer)) == (77, ResponseCode.SUCCESS, [b"A"])
-
-
-def test_a_pull_that_waits_is_not_woken_by_what_it_does_not_want(desk: Desk) -> None:
-    wire = Wire()
-    desk.request(wire, RequestCode.PULL_MESSAGE, waiting(subscription="B"))
-    put(desk, "A")
-    assert wire.answers == []
-    put(desk, "B")
-    assert [bodies(answer) for answer in wire.answers] == [[b"B"]]
 
 
 def test_a_pull_that_waited_long_enough_learns_that_there_is_nothing(desk: Desk) -> None:
@@ -237,14 +216,6 @@ def test_a_topic_is_refused_that_is_unknown_or_write_only_or_has_no_such_queue(d
     assert desk.ask(RequestCode.PULL_MESSAGE, pull()).code == ResponseCode.NO_PERMISSION
 
 
-def test_sql_is_refused_with_a_clear_remark(desk: Desk) -> None:
-    answer = desk.ask(RequestCode.PULL_MESSAGE, pull(subscription="a > 1", expression_type="SQL92"))
-    assert (answer.code, answer.remark) == (
-        ResponseCode.SYSTEM_ERROR,
-        "The broker does not support consumer to filter message by SQL92",
-    )
-
-
 @pytest.fixture
 def sql_desk(make_desk: Callable[..., Desk]) -> Desk:
     """Creates a broker with enablePropertyFilter."""
@@ -255,19 +226,7 @@ def sql_desk(make_desk: Callable[..., Desk]) -> Desk:
 
 def put_numbered(desk: Desk, *numbers: int, topic: bytes = b"orders", **named: str) -> None:
     for number in numbers:
-        desk.store.append(
-            InnerMessage(
-                topic=topic,
-                queue_id=0,
-                body=str(number).encode(),
-                properties=properties.encode({"n": str(number), **named}),
-                flag=0,
-                sys_flag=0,
-                born_timestamp=START_MS,
-                born_host=bytes(8),
-            ),
-            START_MS,
-        )
+        append(desk.store, b"%d" % number, topic=topic, properties=properties.encode({"n": str(number), **named}))
     desk.commit.settle()
 
 
@@ -397,5 +356,5 @@ def test_a_pull_by_tag_sleeps_through_what_others_want_and_wakes_for_its_own(des
     assert wire.answers == []
     put(desk, "B")
     (answer,) = wire.answers
-    assert answer.code == ResponseCode.SUCCESS
+    assert (answer.code, bodies(answer)) == (ResponseCode.SUCCESS, [b"B"])
     assert answer.decode_header(PullMessageResponseHeader).next_begin_offset == 6

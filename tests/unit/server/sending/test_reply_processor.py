@@ -76,8 +76,8 @@ class Replies:
         self.desk.request(self.replier, code, header, body, **how)
         await settled()
 
-    async def requester_answers(self, code: int = ResponseCode.SUCCESS) -> None:
-        self.requester.waiting.pop(0).set_result(RemotingCommand(code=code, opaque=1))
+    async def requester_answers(self) -> None:
+        self.requester.waiting.pop(0).set_result(RemotingCommand(code=ResponseCode.SUCCESS, opaque=1))
         await settled()
 
     @property
@@ -174,18 +174,19 @@ async def test_nothing_is_answered_before_the_reply_is_durable(replies: Replies)
     assert replies.answer.code == ResponseCode.SUCCESS
 
 
-async def test_a_requester_that_is_not_online_is_an_error_and_the_reply_is_stored(replies: Replies) -> None:
-    encoded = properties.encode({**PROPERTIES, "REPLY_TO_CLIENT": "nobody"}).decode()
-    await replies.send(v2(properties=encoded))
-    assert replies.answer.code == ResponseCode.SYSTEM_ERROR
-    assert replies.answer.remark == "push reply message fail, channel of <nobody> not found."
-    assert len(replies.desk.messages(REPLY_TOPIC)) == 1
-
-
-async def test_a_reply_that_names_no_requester_is_an_error_and_stored(replies: Replies) -> None:
-    await replies.send(v2(properties=""))
-    assert replies.answer.code == ResponseCode.SYSTEM_ERROR
-    assert replies.answer.remark == "reply message properties[REPLY_TO_CLIENT] is null"
+@pytest.mark.parametrize(
+    ("encoded", "remark"),
+    [
+        (
+            properties.encode({**PROPERTIES, "REPLY_TO_CLIENT": "nobody"}),
+            "push reply message fail, channel of <nobody> not found.",
+        ),
+        (b"", "reply message properties[REPLY_TO_CLIENT] is null"),
+    ],
+)
+async def test_a_reply_to_nobody_is_an_error_and_stored(replies: Replies, encoded: bytes, remark: str) -> None:
+    await replies.send(v2(properties=encoded.decode()))
+    assert (replies.answer.code, replies.answer.remark) == (ResponseCode.SYSTEM_ERROR, remark)
     assert len(replies.desk.messages(REPLY_TOPIC)) == 1
 
 
@@ -204,19 +205,18 @@ async def test_a_requester_that_does_not_read_is_sent_nothing(replies: Replies) 
     assert replies.answer.remark == f"push reply message to {REQUESTER} fail."
 
 
-@pytest.mark.parametrize("error", [RemotingTimeout("no answer"), ConnectionClosed("gone")])
-async def test_a_requester_that_does_not_answer_is_an_error(replies: Replies, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "outcome", [RemotingTimeout("no answer"), ConnectionClosed("gone"), RemotingCommand(code=ResponseCode.SYSTEM_ERROR, opaque=1)]
+)
+async def test_a_requester_that_does_not_answer_or_cannot_take_the_reply_is_an_error(
+    replies: Replies, outcome: Exception | RemotingCommand
+) -> None:
     await replies.send()
-    replies.requester.waiting.pop(0).set_exception(error)
+    waiting = replies.requester.waiting.pop(0)
+    waiting.set_exception(outcome) if isinstance(outcome, Exception) else waiting.set_result(outcome)
     await settled()
     assert replies.answer.code == ResponseCode.SYSTEM_ERROR
     assert replies.answer.remark == f"push reply message to {REQUESTER} fail."
-
-
-async def test_a_requester_that_could_not_take_the_reply_is_an_error(replies: Replies) -> None:
-    await replies.send()
-    await replies.requester_answers(ResponseCode.SYSTEM_ERROR)
-    assert replies.answer.code == ResponseCode.SYSTEM_ERROR
 
 
 async def test_a_reply_that_could_not_be_stored_is_a_success_if_the_requester_has_it(replies: Replies) -> None:

@@ -9,7 +9,6 @@ from rocketmq_broker.message import properties, topics
 from rocketmq_broker.message.configs import SubscriptionGroupConfig
 from rocketmq_broker.message.dead_letters import RETRIES
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import Record, host_bytes
 from rocketmq_broker.message.sysflag import STORE_HOST_V6
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, SubscriptionData
@@ -20,23 +19,13 @@ from rocketmq_broker.store import MessageStore
 from rocketmq_broker.transaction.messages.half_message import RESUMED_FROM
 from rocketmq_broker.transaction.transitions import half_properties
 from tests.unit.server.conftest import START_MS, Desk, Wire
+from tests.unit.store.conftest import append
 
 
 def stored(desk: Desk, reconsume_times: int = 0) -> Record:
-    desk.store.append(
-        InnerMessage(
-            topic=b"orders",
-            queue_id=1,
-            body=b"body",
-            properties=properties.encode({"UNIQ_KEY": "id", "TAGS": "created"}),
-            flag=3,
-            sys_flag=8,
-            born_timestamp=START_MS - 9,
-            born_host=bytes(8),
-            reconsume_times=reconsume_times,
-        ),
-        START_MS,
-    )
+    own = properties.encode({"UNIQ_KEY": "id", "TAGS": "created"})
+    fields = {"flag": 3, "sys_flag": 8, "born_timestamp": START_MS - 9, "reconsume_times": reconsume_times}
+    append(desk.store, queue_id=1, properties=own, **fields)
     desk.commit.settle()
     return desk.messages("orders", 1)[-1]
 
@@ -98,12 +87,6 @@ def test_each_further_retry_waits_a_level_longer(desk: Desk) -> None:
     assert len(desk.messages("SCHEDULE_TOPIC_XXXX", 4)) == 1
 
 
-def test_the_consumer_may_name_the_level(desk: Desk) -> None:
-    send_back(desk, back(stored(desk), delay_level=1))
-    desk.deliver_due(1000)
-    assert len(desk.messages("%RETRY%g")) == 1
-
-
 def test_a_message_tried_too_often_becomes_a_dead_letter(desk: Desk) -> None:
     send_back(desk, back(stored(desk, reconsume_times=16)))
     (record,) = desk.messages("%DLQ%g")
@@ -123,18 +106,14 @@ def full(desk: Desk, room: int) -> Record:
     """
     encoded = properties.encode({"UNIQ_KEY": "id", "k": ""})
     encoded += b"x" * (properties.MAX_PROPERTIES_LENGTH - room - len(encoded))
-    desk.store.append(InnerMessage(b"orders", 1, b"body", encoded, 0, 0, START_MS, bytes(8)), START_MS)
+    append(desk.store, queue_id=1, properties=encoded)
     desk.commit.settle()
     return desk.messages("orders", 1)[-1]
 
 
 @pytest.mark.parametrize(
     ("room", "kept"),
-    [
-        (0, set()),
-        (20, {"RETRY_TOPIC"}),
-        (90, {"RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "WAIT", "DELAY"}),
-    ],
+    [(0, set()), (20, {"RETRY_TOPIC"}), (90, {"RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "WAIT", "DELAY"})],
 )
 def test_a_message_without_room_for_its_redelivery_becomes_a_dead_letter(
     desk: Desk, caplog: pytest.LogCaptureFixture, room: int, kept: set[str]
@@ -146,11 +125,6 @@ def test_a_message_without_room_for_its_redelivery_becomes_a_dead_letter(
     assert set(properties.decode(record.properties)) == {"UNIQ_KEY", "k"} | kept
     assert "a message of orders is stored as a dead letter of group g instead of being retried: " in caplog.text
     assert f"{properties.MAX_PROPERTIES_LENGTH - room} bytes of properties" in caplog.text
-
-
-def test_a_negative_level_gives_up_at_once(desk: Desk) -> None:
-    send_back(desk, back(stored(desk), delay_level=-1))
-    assert len(desk.messages("%DLQ%g")) == 1
 
 
 def test_an_offset_without_a_message_is_refused(desk: Desk) -> None:
@@ -176,19 +150,7 @@ def test_a_message_stored_while_the_broker_had_an_ipv6_address_is_tried_again(ma
     before = make_desk()
     before.store.close()
     store = MessageStore.open(replace(before.store.config, store_host=host_bytes("::1", 10911)))
-    store.append(
-        InnerMessage(
-            topic=b"orders",
-            queue_id=0,
-            body=b"body",
-            properties=b"",
-            flag=0,
-            sys_flag=STORE_HOST_V6,
-            born_timestamp=START_MS,
-            born_host=bytes(8),
-        ),
-        START_MS,
-    )
+    append(store, sys_flag=STORE_HOST_V6)
     store.close()
     desk = make_desk()
 
@@ -245,19 +207,7 @@ def test_a_group_cannot_send_back_what_it_cannot_have_got(desk: Desk, consumers:
 @pytest.mark.parametrize("topic", ["RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX"])
 def test_nobody_sends_back_what_the_broker_keeps_for_itself(desk: Desk, topic: str) -> None:
     desk.heartbeat(Wire(), consumers=subscribed("g", topic))
-    desk.store.append(
-        InnerMessage(
-            topic=topic.encode(),
-            queue_id=0,
-            body=b"undecided",
-            properties=b"",
-            flag=0,
-            sys_flag=0,
-            born_timestamp=START_MS,
-            born_host=bytes(8),
-        ),
-        START_MS,
-    )
+    append(desk.store, b"undecided", topic=topic.encode())
     desk.commit.settle()
     answer = desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back(desk.messages(topic)[0]))
     assert answer.code == ResponseCode.NO_PERMISSION

@@ -253,18 +253,6 @@ def test_the_messages_of_a_topic_with_multiple_tags_say_so(desk: Desk) -> None:
     assert flags == [sysflag.COMPRESSED | sysflag.MULTI_TAGS, sysflag.MULTI_TAGS]
 
 
-def test_a_delayed_message_lost_on_its_way_is_delivered_again(desk: Desk) -> None:
-    desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties="DELAY\x011"), b"body")
-    desk.clock.now_ms += 1000
-    desk.delayed.deliver_due()
-    position = desk.store.flushed_position
-    desk.store.abandon_unflushed()
-    desk.delayed.take_back(position)
-    assert desk.delay_offsets.get(1) is None
-    desk.deliver_due(100)
-    assert len(desk.messages("orders")) == 1
-
-
 def batch(*bodies: bytes, encoded: bytes = b"KEYS\x01k") -> bytes:
     return b"".join(
         struct.pack(">iiiii", 22 + len(body) + len(encoded), 0, 0, 0, len(body))
@@ -275,42 +263,24 @@ def batch(*bodies: bytes, encoded: bytes = b"KEYS\x01k") -> bytes:
     )
 
 
-def test_a_message_of_a_batch_keeps_its_properties_and_gets_those_of_the_batch_that_it_lacks(desk: Desk) -> None:
-    own = properties.encode({"KEYS": "k", "WAIT": "false"})
-    of_the_batch = properties.encode({"WAIT": "true", "INSTANCE_ID": "tenant"}).decode()
-    desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=of_the_batch), batch(b"one", encoded=own))
-    (record,) = desk.messages("orders")
-    assert properties.decode(record.properties) == {
-        "KEYS": "k", "WAIT": "false", "INSTANCE_ID": "tenant", "CLUSTER": "DefaultCluster",
-    }  # fmt: skip
-
-
 def test_what_a_batch_as_a_whole_asks_for_counts_for_its_messages(desk: Desk) -> None:
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties="TRAN_MSG\x01true"), batch(b"one"))
     assert answer.code == ResponseCode.MESSAGE_ILLEGAL
     assert desk.messages("orders") == []
 
 
-def test_a_batch_is_stored_as_single_messages(desk: Desk) -> None:
-    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"one", b"two", b"three"))
+@pytest.mark.parametrize("count", [3, 1000], ids=["at once", "in steps"])
+def test_a_batch_is_stored_as_single_messages_and_answered_once(desk: Desk, count: int) -> None:
+    bodies = [str(number).encode() for number in range(count)]
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(*bodies))
     header = answer.decode_header(SendMessageResponseHeader)
     records = desk.messages("orders")
-    assert [record.body for record in records] == [b"one", b"two", b"three"]
+    assert [record.body for record in records] == bodies
     assert [int(part[16:], 16) for part in header.msg_id.split(",")] == [record.commit_log_offset for record in records]
     assert header.queue_offset == 0
-    assert desk.statistics.messages_put == 3
+    assert desk.statistics.messages_put == count
     counted = desk.statistics.traffic.normal[b"orders"]
-    assert (counted.messages, counted.size) == (3, sum(record.size for record in records))
-
-
-def test_a_long_batch_is_stored_in_steps_and_answered_once(desk: Desk) -> None:
-    bodies = [str(number).encode() for number in range(1000)]
-    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(*bodies))
-    records = desk.messages("orders")
-    assert [record.body for record in records] == bodies
-    msg_ids = answer.decode_header(SendMessageResponseHeader).msg_id.split(",")
-    assert [int(part[16:], 16) for part in msg_ids] == [record.commit_log_offset for record in records]
-    assert desk.statistics.messages_put == 1000
+    assert (counted.messages, counted.size) == (count, sum(record.size for record in records))
 
 
 class StepByStep(Wire):
@@ -365,7 +335,7 @@ def test_a_batch_of_too_many_messages_is_refused_as_a_whole(desk: Desk) -> None:
 
 
 def test_each_message_of_a_batch_has_the_properties_of_the_batch_that_it_has_not_itself(desk: Desk) -> None:
-    own = [b"UNIQ_KEY\x011\x02CLUSTER\x01theirs\x02", b"", b"colour\x01red"]
+    own = [b"UNIQ_KEY\x011\x02CLUSTER\x01theirs\x02", b"", b"colour\x01red", b"KEYS\x01k\x02WAIT\x01false"]
     body = b"".join(batch(b"body", encoded=encoded) for encoded in own)
     desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties="UNIQ_KEY\x01batch\x02WAIT\x01true\x02n\x01\x02"), body)
     of_batch = {"WAIT": "true", "CLUSTER": "DefaultCluster"}
@@ -373,6 +343,7 @@ def test_each_message_of_a_batch_has_the_properties_of_the_batch_that_it_has_not
         {"UNIQ_KEY": "1", **of_batch},
         {"UNIQ_KEY": "batch", **of_batch},
         {"colour": "red", "UNIQ_KEY": "batch", **of_batch},
+        {"KEYS": "k", "UNIQ_KEY": "batch", **of_batch, "WAIT": "false"},
     ]
 
 

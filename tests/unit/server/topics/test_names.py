@@ -83,12 +83,7 @@ def requests_as(group: str) -> list[tuple[RequestCode, CommandHeader | None, byt
 @pytest.mark.parametrize("number", range(9))
 @pytest.mark.parametrize(
     ("group", "words"),
-    [
-        (TOO_LONG, "at most 120"),
-        ("x" * 256, "longer than group max length 255"),
-        ("", "blank"),
-        ("a b", "illegal characters"),
-    ],
+    [(TOO_LONG, "at most 120"), ("x" * 256, "longer than group max length 255"), ("", "blank"), ("a b", "illegal characters")],
 )
 def test_a_name_that_no_consumer_group_can_have_is_refused_wherever_it_appears(
     wire: HostileWire, number: int, group: str, words: str

@@ -21,11 +21,9 @@ from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.errors import ConnectFailed
 from rocketmq_broker.server.topics import registration
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
-from rocketmq_broker.server.topics.identity import BrokerIdentity
 from rocketmq_broker.server.topics.registration import Registration, encode_registration
-from tests.unit.server.conftest import Desk
+from tests.unit.server.conftest import IDENTITY, Desk
 
-IDENTITY = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host="127.0.0.1", port=10911)
 ONE, OTHER = "127.0.0.1:1", "127.0.0.1:2"
 NEVER_S = 100_000.0
 (REQUEST,) = FrameDecoder().feed(encode_request(RequestCode.REGISTER_BROKER, opaque=1))

@@ -22,9 +22,24 @@ from tests.unit.server.transaction_broker import (
     Producer,
     TransactionBroker,
 )
+from tests.unit.transaction.records import pending
 from tests.waiting import until
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
+
+
+def answer(broker: TransactionBroker, producer: Producer, state: int = UNKNOWN) -> None:
+    """Ends the transaction of the producer's latest check-back with `state`."""
+    broker.end(producer, producer.checks[-1], state, from_check=True, is_oneway=True)
+
+
+def patient(policy: CheckPolicy = POLICY, *, sent: int = 1) -> tuple[TransactionBroker, Producer]:
+    """Returns a broker that awaits each answer for a minute, and a producer that is online and has sent transactions 0, 1, ..."""
+    broker, producer = TransactionBroker(policy=policy, answer_timeout_ms=60_000), Producer()
+    broker.online(producer)
+    for number in range(sent):
+        broker.send(producer, str(number))
+    return broker, producer
 
 
 def damage(broker: TransactionBroker, body: bytes) -> None:
@@ -137,59 +152,45 @@ def test_the_producer_that_sent_the_message_is_asked_first(broker: TransactionBr
         assert [check.transaction_id for check in producer.checks] == [producer.peer]
 
 
-def test_others_of_the_group_are_asked_if_it_owes_an_answer(broker: TransactionBroker) -> None:
-    sender, other = Producer("127.0.0.1:5001"), Producer("127.0.0.1:5002")
-    broker.online(sender, other)
-    broker.send(sender, "A")
-
-    broker.tick(1000)
-    broker.tick(2000)
-
-    assert [len(sender.checks), len(other.checks)] == [1, 1]
-
-
-def test_the_sender_is_asked_again_if_it_answered_that_it_does_not_know(broker: TransactionBroker) -> None:
+@pytest.mark.parametrize(("is_answered", "asked"), [(True, ([1, 2], [])), (False, ([1], [2]))])
+def test_the_sender_is_asked_again_and_others_of_the_group_if_it_owes_an_answer(
+    broker: TransactionBroker, is_answered: bool, asked: tuple[list[int], list[int]]
+) -> None:
     sender, other = Producer("127.0.0.1:5001"), Producer("127.0.0.1:5002")
     broker.online(sender, other)
     broker.send(sender, "A")
     broker.tick(1000)
-    broker.end(sender, sender.checks[0], UNKNOWN, from_check=True, is_oneway=True)
+    if is_answered:
+        answer(broker, sender)
 
     broker.tick(2000)
 
-    assert [check.times for check in sender.checks] == [1, 2]
+    assert ([check.times for check in sender.checks], [check.times for check in other.checks]) == asked
 
 
-def test_when_the_sender_has_left_the_others_are_asked_in_turn(broker: TransactionBroker) -> None:
-    sender, *others = (Producer(f"127.0.0.1:{port}") for port in (5001, 5002, 5003))
+@pytest.mark.parametrize(
+    ("others", "asked"),
+    [(("10.0.0.1:5002", "10.0.0.1:5003"), [2, 2]), (("10.0.0.2:5001", "10.0.0.3:5001", "10.0.0.1:5002"), [0, 0, 4])],
+    ids=["in turn", "one on its machine first"],
+)
+def test_when_the_sender_has_left_the_others_are_asked(
+    broker: TransactionBroker, others: tuple[str, ...], asked: list[int]
+) -> None:
+    sender, there = Producer("10.0.0.1:5001"), [Producer(peer) for peer in others]
     for number in range(4):
         broker.send(sender, str(number))
-    broker.online(*others)
+    broker.online(*there)
 
     broker.tick(1000)
 
-    assert [len(other.checks) for other in others] == [2, 2]
-
-
-def test_a_sender_that_connected_anew_is_asked_before_other_machines(broker: TransactionBroker) -> None:
-    sender, again = Producer("10.0.0.1:5001"), Producer("10.0.0.1:5002")
-    others = [Producer(f"10.0.0.{host}:5001") for host in (2, 3)]
-    for number in range(4):
-        broker.send(sender, str(number))
-    broker.online(*others, again)
-
-    broker.tick(1000)
-
-    assert [len(producer.checks) for producer in (again, *others)] == [4, 0, 0]
+    assert [len(other.checks) for other in there] == asked
 
 
 def test_what_was_given_up_is_written_though_moving_another_fails(
     broker: TransactionBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     oldest = broker.send(Producer(), "A").commit_log_offset
-    given_up = broker.messages.table.find(broker.send(Producer(), "B").commit_log_offset)
-    assert given_up is not None
-    given_up.checks = broker.policy.check_max
+    pending(broker.messages.table, broker.send(Producer(), "B").commit_log_offset).checks = broker.policy.check_max
     for number in range(broker.policy.hold_back_max):
         broker.end(Producer(), broker.send(Producer(), str(number)), ROLLBACK)
     broker._has_appended = False
@@ -224,16 +225,16 @@ def test_a_connection_that_breaks_while_it_is_asked_is_passed_over(broker: Trans
 def test_a_check_that_reached_nobody_does_not_count(broker: TransactionBroker, producer: Producer) -> None:
     broker.send(producer, "A")
     producer.is_writable = False
-    broker.tick(1000)
+    for _ in range(10):
+        broker.tick(2000)
+    assert (producer.checks, broker.discarded()) == ([], [])
+    assert broker.messages.counts.checks_held_back == 10
+    assert broker.messages.counts.checks_without_producer == 0
+
     producer.is_writable = True
     broker.tick(2000)
 
     assert [check.times for check in producer.checks] == [1]
-
-
-def answer(broker: TransactionBroker, producer: Producer, state: int = UNKNOWN) -> None:
-    """Ends the transaction of the producer's latest check-back with `state`."""
-    broker.end(producer, producer.checks[-1], state, from_check=True, is_oneway=True)
 
 
 def test_a_producer_is_not_flooded_and_what_is_held_back_uses_no_check_up() -> None:
@@ -252,9 +253,7 @@ def test_a_producer_is_not_flooded_and_what_is_held_back_uses_no_check_up() -> N
 
 
 def test_no_check_is_sent_or_counted_while_the_only_producer_owes_the_answer() -> None:
-    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    broker.send(producer, "A")
+    broker, producer = patient()
 
     for _ in range(25):
         broker.tick(1000)
@@ -262,15 +261,13 @@ def test_no_check_is_sent_or_counted_while_the_only_producer_owes_the_answer() -
     assert broker.messages.counts.checks_sent == 1
     answer(broker, producer, COMMIT)
 
-    assert broker.delivered() == ["A"]
+    assert broker.delivered() == ["0"]
     assert broker.discarded() == []
     assert broker.messages.counts.checks_held_back > 20
 
 
 def test_the_last_answer_is_awaited_before_a_message_is_discarded() -> None:
-    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    broker.send(producer, "A")
+    broker, producer = patient()
     for _ in range(2):
         broker.tick(2000)
         answer(broker, producer)
@@ -280,13 +277,11 @@ def test_the_last_answer_is_awaited_before_a_message_is_discarded() -> None:
     broker.tick(59_000)
     assert broker.discarded() == []
     broker.tick(2000)
-    assert broker.discarded() == ["A"]
+    assert broker.discarded() == ["0"]
 
 
 def test_the_next_check_comes_an_interval_after_the_last_one_once_its_answer_is_there() -> None:
-    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    broker.send(producer, "A")
+    broker, producer = patient()
     broker.tick(1000)
     broker.tick(5_000)
     answer(broker, producer)
@@ -298,22 +293,18 @@ def test_the_next_check_comes_an_interval_after_the_last_one_once_its_answer_is_
 
 
 def test_a_check_that_times_out_is_sent_and_counted_again() -> None:
-    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    broker.send(producer, "A")
+    broker, producer = patient()
 
     for _ in range(3 * 60):
         broker.tick(1000)
     assert [check.times for check in producer.checks] == [1] * 4 + [2] * 4 + [3] * 4
     assert broker.messages.counts.checks_sent == 3
     broker.tick(61_000)
-    assert broker.discarded() == ["A"]
+    assert broker.discarded() == ["0"]
 
 
 def test_an_answer_that_is_lost_is_asked_for_again_and_the_check_counts_once() -> None:
-    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    broker.send(producer, "A")
+    broker, producer = patient()
     broker.tick(1000)
     assert [check.times for check in producer.checks] == [1]
 
@@ -323,15 +314,13 @@ def test_an_answer_that_is_lost_is_asked_for_again_and_the_check_counts_once() -
 
     assert [check.times for check in producer.checks] == [1, 1]
     answer(broker, producer, COMMIT)
-    assert broker.delivered() == ["A"]
+    assert broker.delivered() == ["0"]
     assert broker.records("orders", 2)[0].get_property(props.TRANSACTION_CHECK_TIMES) == "1"
     assert broker.messages.counts.checks_sent == 1
 
 
 def test_a_check_is_repeated_after_twice_as_long_each_time_up_to_the_interval() -> None:
-    broker, producer = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    broker.send(producer, "A")
+    broker, producer = patient(CheckPolicy())
     asked_s = []
     for second in range(66):
         broker.tick(1000)
@@ -342,11 +331,8 @@ def test_a_check_is_repeated_after_twice_as_long_each_time_up_to_the_interval() 
 
 
 def test_another_producer_is_asked_in_place_of_one_that_does_not_answer_and_the_check_counts_once() -> None:
-    broker, silent, other = (
-        TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000),
-        Producer("127.0.0.1:5001"),
-        Producer("127.0.0.1:5002"),
-    )
+    broker = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000)
+    silent, other = Producer("127.0.0.1:5001"), Producer("127.0.0.1:5002")
     broker.online(silent, other)
     broker.send(silent, "A")
 
@@ -362,9 +348,7 @@ def test_another_producer_is_asked_in_place_of_one_that_does_not_answer_and_the_
 
 
 def test_a_late_answer_and_that_to_its_repetition_are_one_outcome() -> None:
-    broker, producer = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    broker.send(producer, "A")
+    broker, producer = patient(CheckPolicy())
     broker.tick(6_000)
     broker.tick(6_000)
 
@@ -372,15 +356,13 @@ def test_a_late_answer_and_that_to_its_repetition_are_one_outcome() -> None:
     with pytest.raises(Exception, match="already"):
         broker.end(producer, producer.checks[1], COMMIT, from_check=True)
 
-    assert broker.delivered() == ["A"]
+    assert broker.delivered() == ["0"]
     broker.tick(60_000)
     assert len(producer.checks) == 2
 
 
 def test_a_producer_that_does_not_know_yet_is_asked_again_after_the_interval_and_not_before() -> None:
-    broker, producer = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    broker.send(producer, "A")
+    broker, producer = patient(CheckPolicy())
     broker.tick(6_000)
     answer(broker, producer)
 
@@ -392,10 +374,7 @@ def test_a_producer_that_does_not_know_yet_is_asked_again_after_the_interval_and
 
 
 def test_of_the_checks_that_a_hanging_producer_owes_only_the_oldest_is_repeated() -> None:
-    broker, hanging = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
-    broker.online(hanging)
-    for number in range(1000):
-        broker.send(hanging, str(number))
+    broker, hanging = patient(CheckPolicy(), sent=1000)
     broker.tick(6_000)
     assert len(hanging.checks) == 256
 
@@ -405,10 +384,7 @@ def test_of_the_checks_that_a_hanging_producer_owes_only_the_oldest_is_repeated(
 
 
 def test_once_a_producer_answers_all_that_it_owes_are_asked_again() -> None:
-    broker, producer = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    for number in range(5):
-        broker.send(producer, str(number))
+    broker, producer = patient(CheckPolicy(), sent=5)
     broker.tick(6_000)
     broker.tick(6_000)
     broker.end(producer, producer.checks[5], COMMIT, from_check=True)
@@ -419,9 +395,7 @@ def test_once_a_producer_answers_all_that_it_owes_are_asked_again() -> None:
 
 
 def test_a_clock_that_is_set_repeats_nothing_sooner_or_later() -> None:
-    broker, producer = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    broker.send(producer, "A")
+    broker, producer = patient(CheckPolicy())
     broker.tick(6_000)
     broker.step_clock(-1_000_000)
     broker.tick(5_999)
@@ -431,10 +405,7 @@ def test_a_clock_that_is_set_repeats_nothing_sooner_or_later() -> None:
 
 
 def test_a_producer_that_hangs_is_asked_about_one_transaction_each_time_out() -> None:
-    broker, producer = TransactionBroker(answer_timeout_ms=60_000), Producer()
-    broker.online(producer)
-    for number in range(10):
-        broker.send(producer, str(number))
+    broker, producer = patient(sent=10)
 
     for _ in range(3 * 60):
         broker.tick(1000)
@@ -455,18 +426,6 @@ def test_a_producer_that_answers_is_asked_before_one_that_hangs() -> None:
     broker.tick(2000)
 
     assert [len(hanging.checks), len(other.checks)] == [1, 2]
-
-
-def test_a_producer_that_does_not_read_is_not_asked_and_no_check_counts(broker: TransactionBroker, producer: Producer) -> None:
-    broker.send(producer, "A")
-    producer.is_writable = False
-
-    for _ in range(10):
-        broker.tick(2000)
-
-    assert (producer.checks, broker.discarded()) == ([], [])
-    assert broker.messages.counts.checks_held_back == 10
-    assert broker.messages.counts.checks_without_producer == 0
 
 
 def test_checks_that_a_producer_left_unanswered_count_no_more(broker: TransactionBroker, producer: Producer) -> None:
@@ -525,8 +484,7 @@ def test_one_bad_record_stops_nothing(broker: TransactionBroker, producer: Produ
 
 def test_a_damaged_half_message_whose_time_is_over_is_closed(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A", b"body of the bad one")
-    transaction = broker.messages.table.find(half.commit_log_offset)
-    assert transaction is not None
+    transaction = pending(broker.messages.table, half.commit_log_offset)
     transaction.checks = POLICY.check_max
     damage(broker, b"body of the bad one")
 
@@ -631,10 +589,8 @@ FOUR_DAYS_MS = 4 * 24 * 3_600_000
 @pytest.mark.parametrize("is_online", [True, False])
 @pytest.mark.parametrize("step_ms", [FOUR_DAYS_MS, -FOUR_DAYS_MS])
 def test_a_clock_set_wrongly_for_a_while_gives_nothing_up_and_uses_up_no_check(is_online: bool, step_ms: int) -> None:
-    broker, producer = (
-        TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=replace(POLICY, file_reserved_ms=259_200_000)),
-        Producer(),
-    )
+    broker = TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=replace(POLICY, file_reserved_ms=259_200_000))
+    producer = Producer()
     half = broker.send(producer, "A")
     broker.online(*([producer] if is_online else []))
 
@@ -671,10 +627,8 @@ def test_a_producer_that_is_looking_while_the_clock_is_set_is_not_asked_again_an
 
 @pytest.mark.parametrize("is_online", [True, False])
 def test_a_broker_that_starts_with_a_clock_four_days_ahead_gives_nothing_up(is_online: bool) -> None:
-    before, producer = (
-        TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=replace(POLICY, file_reserved_ms=259_200_000)),
-        Producer(),
-    )
+    before = TransactionBroker(now_ms=10 * FOUR_DAYS_MS, policy=replace(POLICY, file_reserved_ms=259_200_000))
+    producer = Producer()
     half = before.send(producer, "A")
     after = before.restarted(now_ms=before.now_ms + FOUR_DAYS_MS)
     after.online(*([producer] if is_online else []))
@@ -866,10 +820,8 @@ def test_without_pending_transactions_nothing_is_looked_at_until_one_comes(broke
     assert broker.check_service.handle_due_now() == pytest.approx(0.4)
 
 
-def test_an_answered_check_asks_for_no_look_before_the_next_one_is_due(producer: Producer) -> None:
-    broker = TransactionBroker(policy=CheckPolicy(), answer_timeout_ms=60_000)
-    broker.online(producer)
-    broker.send(producer, "A")
+def test_an_answered_check_asks_for_no_look_before_the_next_one_is_due() -> None:
+    broker, producer = patient(CheckPolicy())
     broker.tick(6_000)
     assert broker.in_flight.next_repetition_ms() == broker.now_ms + 6_000
 

@@ -16,6 +16,7 @@ from rocketmq_broker.protocol.headers.transaction_admin import (
 )
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from tests.unit.server.transaction_broker import OP_TOPIC, STORE_HOST, Producer, TransactionBroker
+from tests.unit.transaction.records import pending
 
 COMMIT, ROLLBACK = 8, 12
 CODES = {
@@ -173,12 +174,14 @@ def test_listing_reads_the_half_messages_of_one_page_only(
 def test_a_commit_by_hand_delivers_once_and_keeps_its_reason_through_a_restart(
     broker: TransactionBroker, producer: Producer, operator: Operator
 ) -> None:
-    broker.send(producer, "A")
+    half = broker.send(producer, "A")
 
     info = operator.decide("A", commit=True, reason="paid: Überweisung 17 ist da")
 
     assert info.state == "committed"
     assert broker.delivered() == ["A"]
+    (op,) = broker.records(OP_TOPIC)
+    assert (op.body, op.get_property("TAGS")) == (b"%d" % half.queue_offset, "d"), "Apache reads no reason"
     again = Operator(broker.restarted())
     (shown,) = again.show("A")
     assert (shown.state, shown.reason, shown.decided_ms) == ("committed", "paid: Überweisung 17 ist da", broker.now_ms)
@@ -283,8 +286,7 @@ def test_an_unreadable_half_message_is_listed_and_can_be_rolled_back_only(
     broker: TransactionBroker, producer: Producer, operator: Operator
 ) -> None:
     half = broker.send(producer, "A")
-    transaction = broker.messages.table.find(half.commit_log_offset)
-    assert transaction is not None
+    transaction = pending(broker.messages.table, half.commit_log_offset)
     transaction.stored_queue_offset += 7  # the record there says otherwise
 
     (info,) = operator.pending().transactions
@@ -332,8 +334,7 @@ def test_a_moved_half_message_is_named_by_its_first_offset_and_keeps_its_reason(
     for number in range(12):
         broker.end(producer, broker.send(producer, f"T{number}"), ROLLBACK)
         broker.tick()
-    transaction = broker.messages.table.find(half.commit_log_offset)
-    assert transaction is not None
+    transaction = pending(broker.messages.table, half.commit_log_offset)
     assert transaction.stored_at > half.commit_log_offset, "nothing was moved"
     assert [(info.half_offset, info.state) for info in operator.show("stays")] == [(half.commit_log_offset, "pending")]
 
@@ -368,16 +369,6 @@ def test_a_decision_by_hand_that_does_not_reach_the_disk_leaves_the_transaction_
 
     assert broker.delivered() == []
     assert [info.state for info in operator.pending().transactions] == ["pending"]
-
-
-def test_op_messages_with_a_reason_still_say_what_apache_reads(
-    broker: TransactionBroker, producer: Producer, operator: Operator
-) -> None:
-    half = broker.send(producer, "A")
-    operator.decide("A", commit=True)
-
-    (op,) = broker.records(OP_TOPIC)
-    assert (op.body, op.get_property("TAGS")) == (b"%d" % half.queue_offset, "d")
 
 
 def test_a_decision_by_an_id_that_many_have_is_refused(broker: TransactionBroker, producer: Producer, operator: Operator) -> None:

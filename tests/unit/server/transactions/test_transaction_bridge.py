@@ -6,6 +6,7 @@ from rocketmq_broker.server.transactions.transaction_bridge import TransactionBr
 from rocketmq_broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotWrittenYet
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from tests.unit.server.transaction_broker import Producer, TransactionBroker
+from tests.unit.transaction.records import pending
 
 
 @pytest.fixture
@@ -15,9 +16,7 @@ def bridge(broker: TransactionBroker) -> TransactionBridge:
 
 def sent(broker: TransactionBroker, transaction_id: str = "A", *, flush: bool = True) -> PendingTransaction:
     offset = broker.send(Producer(), transaction_id, flush=flush).commit_log_offset
-    found = broker.messages.table.find(offset)
-    assert found is not None
-    return found
+    return pending(broker.messages.table, offset)
 
 
 def test_a_half_message_reads_as_it_was_stored(broker: TransactionBroker, bridge: TransactionBridge) -> None:

@@ -7,7 +7,6 @@ import pytest
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.ids import offset_message_id, parse_offset_message_id
-from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import QUEUE_OFFSET_POSITION, decode_record
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
@@ -26,7 +25,8 @@ from tests.unit.server.transaction_broker import (
     Producer,
     TransactionBroker,
 )
-from tests.unit.transaction.records import rewritten_by_apache
+from tests.unit.store.conftest import append
+from tests.unit.transaction.records import pending, rewritten_by_apache
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 
@@ -120,12 +120,7 @@ def test_another_group_decides_nothing(broker: TransactionBroker, producer: Prod
 
 def test_wrong_offsets_decide_nothing(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A")
-    plain = broker.store.append(
-        InnerMessage(
-            topic=b"plain", queue_id=0, body=b"x", properties=b"", flag=0, sys_flag=0, born_timestamp=0, born_host=STORE_HOST
-        ),
-        0,
-    )
+    plain = append(broker.store, topic=b"plain")
     broker.flush()
 
     assert "state table offset" in refused(broker, producer, Appended(half.commit_log_offset, 9, 0), COMMIT).remark
@@ -171,29 +166,24 @@ def test_a_store_that_refuses_writes_refuses_the_decision_and_keeps_the_transact
     assert len(broker.messages) == 1
 
 
-def test_a_delayed_transaction_is_refused(broker: TransactionBroker, producer: Producer) -> None:
-    with pytest.raises(IllegalMessage, match="cannot be delayed"):
-        broker.send(producer, "A", DELAY="3")
-
-    assert len(broker.messages) == 0
-
-
-@pytest.mark.parametrize("topic", [b"%RETRY%credit_service", b"%DLQ%credit_service", b"SCHEDULE_TOPIC_XXXX"])
-def test_a_transaction_for_what_no_producer_sends_to_is_refused(
-    broker: TransactionBroker, producer: Producer, topic: bytes
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"DELAY": "3"}, "cannot be delayed"),
+        ({"LONG": "x" * 32760}, "properties too long"),
+        *(
+            ({"topic": topic}, "does not accept transactional messages")
+            for topic in (b"%RETRY%credit_service", b"%DLQ%credit_service", b"SCHEDULE_TOPIC_XXXX")
+        ),
+        *(({"PGROUP": group}, "illegal producer group") for group in ("a b", "credit\nservice", "g" * 256)),
+    ],
+)
+def test_what_cannot_be_a_transaction_is_refused(
+    broker: TransactionBroker, producer: Producer, sent: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises(IllegalMessage, match="does not accept transactional messages"):
-        broker.send(producer, "A", topic=topic)
-    assert broker.records(HALF_TOPIC) == []
-
-
-@pytest.mark.parametrize("group", ["a b", "credit\nservice", "g" * 256])
-def test_a_transaction_of_a_group_that_cannot_be_one_is_refused(
-    broker: TransactionBroker, producer: Producer, group: str
-) -> None:
-    with pytest.raises(IllegalMessage, match="illegal producer group"):
-        broker.send(producer, "A", PGROUP=group)
-    assert broker.records(HALF_TOPIC) == []
+    with pytest.raises(IllegalMessage, match=words):
+        broker.send(producer, "A", **sent)
+    assert (broker.records(HALF_TOPIC), len(broker.messages)) == ([], 0)
 
 
 def test_a_transaction_whose_queue_is_gone_after_a_restart_is_delivered_to_another(
@@ -208,24 +198,14 @@ def test_a_transaction_whose_queue_is_gone_after_a_restart_is_delivered_to_anoth
 
 
 def test_a_message_resumed_after_its_queue_is_gone_is_delivered_to_another(broker: TransactionBroker, producer: Producer) -> None:
-    broker.send(producer, "A", queue_id=7)
-    for _ in range(broker.policy.check_max + 1):
-        broker.tick(5000)
-    (discarded,) = broker.records(DISCARD_TOPIC)
+    message_id = discard(broker, producer, "A", queue_id=7)
     restarted = broker.restarted(queue_nums=4)
 
-    restarted.resume(producer, offset_message_id(STORE_HOST, discarded.commit_log_offset))
+    restarted.resume(producer, message_id)
     half = restarted.records(HALF_TOPIC)[-1]
     restarted.end(producer, Appended(half.commit_log_offset, half.queue_offset, 0), COMMIT)
 
     assert restarted.delivered(3) == ["A"]
-
-
-def test_a_message_too_large_is_no_transaction(broker: TransactionBroker, producer: Producer) -> None:
-    with pytest.raises(IllegalMessage):
-        broker.send(producer, "A", LONG="x" * 32760)
-
-    assert len(broker.messages) == 0
 
 
 def test_transactions_can_be_forbidden() -> None:
@@ -237,14 +217,17 @@ def test_transactions_can_be_forbidden() -> None:
     assert caught.value.code == ResponseCode.NO_PERMISSION
 
 
-def discard(broker: TransactionBroker, producer: Producer, transaction_id: str) -> str:
+def discard(broker: TransactionBroker, producer: Producer, transaction_id: str, *, queue_id: int = 2) -> str:
     """Sends a transaction that is never decided. Returns the id of the discarded message."""
-    broker.send(producer, transaction_id)
-    broker.tick(1000)
-    for _ in range(3):
-        broker.tick(2000)
+    broker.send(producer, transaction_id, queue_id=queue_id)
+    tick_until_discarded(broker)
     record = broker.records(DISCARD_TOPIC)[-1]
     return offset_message_id(STORE_HOST, record.commit_log_offset)
+
+
+def tick_until_discarded(broker: TransactionBroker) -> None:
+    for elapsed_ms in (1000, 2000, 2000, 2000):
+        broker.tick(elapsed_ms)
 
 
 def test_a_discarded_message_can_be_resumed_and_committed(broker: TransactionBroker, producer: Producer) -> None:
@@ -346,14 +329,11 @@ def test_a_message_is_resumed_once_though_the_second_request_comes_before_the_di
 
 def discarded_before_many(broker: TransactionBroker, producer: Producer) -> str:
     """Returns the id of a discarded message that is followed by more half messages than one search reads."""
-    broker.send(producer, "A")
-    for _ in range(broker.policy.check_max + 1):
-        broker.tick(5000)
-    (discarded,) = broker.records(DISCARD_TOPIC)
+    message_id = discard(broker, producer, "A")
     for number in range(MAX_AT_ONCE):
         broker.send(producer, f"B{number}", flush=False)
     broker.flush()
-    return offset_message_id(STORE_HOST, discarded.commit_log_offset)
+    return message_id
 
 
 def test_a_message_is_resumed_once_though_a_long_search_must_tell_whether_it_was() -> None:
@@ -400,9 +380,7 @@ def test_a_resumption_that_was_lost_can_be_tried_again(broker: TransactionBroker
 
 def test_a_message_discarded_again_can_be_resumed_again(broker: TransactionBroker, producer: Producer) -> None:
     broker.resume(producer, discard(broker, producer, "A"))
-    broker.tick(1000)
-    for _ in range(3):
-        broker.tick(2000)
+    tick_until_discarded(broker)
     assert broker.discarded() == ["A", "A"]
 
     broker.resume(producer, offset_message_id(STORE_HOST, broker.records(DISCARD_TOPIC)[-1].commit_log_offset))
@@ -423,9 +401,7 @@ def test_only_discarded_messages_are_resumed(broker: TransactionBroker, producer
 
 def test_a_commit_after_the_discard_is_refused(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A")
-    broker.tick(1000)
-    for _ in range(3):
-        broker.tick(2000)
+    tick_until_discarded(broker)
 
     assert "discarded already" in refused(broker, producer, half, COMMIT).remark
     assert broker.delivered() == []
@@ -627,9 +603,7 @@ def test_a_crash_between_the_discarded_message_and_its_op_message_does_not_reviv
     broker, producer = TransactionBroker(is_index_enabled=is_index_enabled), Producer()
     broker.online(producer)
     half = broker.send(producer, "A")
-    broker.tick(1000)
-    for _ in range(3):
-        broker.tick(2000)
+    tick_until_discarded(broker)
 
     after = broker.restarted(without_the_last_op_message(broker))
 
@@ -665,19 +639,8 @@ def left_by_apache(broker: TransactionBroker, producer: Producer) -> tuple[Appen
     record = decode_record(
         rewritten_by_apache(data, commit_log_offset=0, queue_offset=0, store_ms=0, TRANSACTION_CHECK_TIMES="1")
     )
-    copy = broker.store.append(
-        InnerMessage(
-            topic=record.topic,
-            queue_id=0,
-            body=record.body,
-            properties=record.properties,
-            flag=0,
-            sys_flag=0,
-            born_timestamp=record.born_timestamp,
-            born_host=record.born_host,
-        ),
-        broker.now_ms,
-    )
+    copied = {name: getattr(record, name) for name in ("topic", "body", "properties", "born_timestamp", "born_host")}
+    copy = append(broker.store, **copied, store_timestamp=broker.now_ms)
     broker.flush()
     return first, copy
 
@@ -727,8 +690,7 @@ def test_a_decision_that_apache_asked_for_about_our_moved_copy_counts() -> None:
 def test_a_half_message_that_is_not_the_one_expected_is_not_delivered(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A")
     other = broker.send(producer, "B")
-    transaction = broker.messages.table.find(half.commit_log_offset)
-    assert transaction is not None
+    transaction = pending(broker.messages.table, half.commit_log_offset)
     transaction.stored_at = other.commit_log_offset
 
     assert "cannot be read" in refused(broker, producer, half, COMMIT).remark

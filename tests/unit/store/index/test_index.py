@@ -14,7 +14,7 @@ from rocketmq_broker.store.files import OpenFiles, OsFileSystem
 from rocketmq_broker.store.index.index import _file_name, _key_hash
 from rocketmq_broker.store.index.index_file import IndexFile
 from rocketmq_broker.store.queues.dispatch import DispatchRequest
-from tests.unit.store.conftest import NOW, append, crash, send, small_config
+from tests.unit.store.conftest import NOW, append, crash, open_store, send, small_config
 
 
 def send_with_keys(store: MessageStore, count: int, *, first: int = 0) -> None:
@@ -93,31 +93,28 @@ def test_a_full_file_is_followed_by_another(config: StoreConfig, store: MessageS
     for _ in range(2):
         assert all(len(store.query(b"orders", f"k{number}", 32, 0, NOW * 2).records) == 1 for number in range(200))
         crash(store)
-        store = MessageStore.open(config)
-    store.close()
+        store = open_store(config)
 
 
 def test_keys_of_one_slot_are_told_apart(tmp_path: Path) -> None:
     config = small_config(tmp_path, index_slots=1)
-    store = MessageStore.open(config)
+    store = open_store(config)
     for number in range(40):
         send(store, b"%d" % number, properties=b"KEYS\x01k%d" % (number % 10))
     store.flush()
     assert [len(store.query(b"orders", f"k{number}", 32, 0, NOW * 2).records) for number in range(11)] == [4] * 10 + [0]
     assert len(store.query(b"orders", "k3", 2, 0, NOW * 2).records) == 2
-    store.close()
 
 
 def test_without_index_nothing_is_found_and_nothing_written(tmp_path: Path) -> None:
     config = small_config(tmp_path, is_index_enabled=False)
-    store = MessageStore.open(config)
+    store = open_store(config)
     send(store, b"x", properties=b"KEYS\x01k")
     store.close()
     assert not config.index_directory.exists()
-    store = MessageStore.open(config)
+    store = open_store(config)
     assert store.query(b"orders", "k", 32, 0, NOW * 2).records == []
     assert store.recovery.actions == []
-    store.close()
 
 
 @pytest.mark.parametrize("timestamp_ms", [-(1 << 62), -1, 1 << 62])
@@ -148,9 +145,8 @@ def test_an_index_of_which_one_file_is_unusable_is_rebuilt(
     send_with_keys(store, 150)
     store.close()
     damage(sorted(config.index_directory.iterdir())[place])
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert [found(again, f"k{number}") for number in range(150)] == [[b"%d" % number] for number in range(150)]
-    again.close()
 
 
 @pytest.mark.parametrize(("slots", "entries"), [(16, 32), (16, 128), (8, 64), (32, 64), (8, 65)])
@@ -175,9 +171,8 @@ def test_a_crash_that_kept_a_file_but_not_the_end_of_the_one_before_it_costs_no_
     header = path.read_bytes()[:36]
     with path.open("r+b") as file:
         file.write(header + struct.pack(">i", count_before))
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert [found(again, f"k{number}") for number in range(100)] == [[b"%d" % number] for number in range(100)]
-    again.close()
 
 
 def test_a_new_file_that_got_no_entries_before_a_crash_does_not_cost_the_index(config: StoreConfig, store: MessageStore) -> None:
@@ -186,11 +181,10 @@ def test_a_new_file_that_got_no_entries_before_a_crash_does_not_cost_the_index(c
     crash(store)
     kept = min(config.index_directory.iterdir()).read_bytes()
     (config.index_directory / "20991231235959999").write_bytes(bytes(len(kept)))
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert "index" not in "".join(again.recovery.actions)
     assert found(again, "k49") == [b"49"]
     assert len(list(config.index_directory.iterdir())) == 1
-    again.close()
 
 
 def test_the_first_message_of_a_store_is_found_after_a_crash_that_kept_an_index_without_entries(
@@ -206,10 +200,9 @@ def test_the_first_message_of_a_store_is_found_after_a_crash_that_kept_an_index_
     index_file.write_bytes(bytes(index_file.stat().st_size))
     for path, content in marks.items():
         path.write_bytes(content)
-    again = MessageStore.open(config)
+    again = open_store(config)
     again.flush()
     assert [found(again, key) for key in ("k0", "k1")] == [[b"0"], [b"1"]]
-    again.close()
 
 
 def test_foreign_files_among_the_index_files_are_left_alone(config: StoreConfig, store: MessageStore) -> None:
@@ -227,10 +220,9 @@ def test_the_index_goes_with_its_commit_log(config: StoreConfig, store: MessageS
     send_with_keys(store, 1)
     store.close()
     shutil.rmtree(config.commit_log_directory)
-    again = MessageStore.open(config)
+    again = open_store(config)
     send(again, b"new", properties=b"KEYS\x01new")
     assert (found(again, "k0"), found(again, "new")) == ([], [b"new"])
-    again.close()
 
 
 def test_a_query_gets_the_newest_whether_they_wait_in_memory_or_are_in_files(store: MessageStore) -> None:
@@ -244,12 +236,11 @@ def test_a_query_gets_the_newest_whether_they_wait_in_memory_or_are_in_files(sto
 
 
 def test_entries_that_are_not_in_the_file_yet_are_found(tmp_path: Path) -> None:
-    store = MessageStore.open(small_config(tmp_path, index_entries=4000, commit_log_segment_size=1 << 20))
+    store = open_store(small_config(tmp_path, index_entries=4000, commit_log_segment_size=1 << 20))
     send_with_keys(store, 100)
     store.flush()
     send_with_keys(store, 600, first=100)
     assert [found(store, f"k{number}") for number in range(700)] == [[b"%d" % number] for number in range(700)]
-    store.close()
 
 
 def test_a_span_of_time_is_looked_for_in_every_file_that_may_have_it(store: MessageStore) -> None:
@@ -286,10 +277,9 @@ def test_slots_far_apart_are_on_disk_after_a_crash(tmp_path: Path) -> None:
     (path,) = config.index_directory.iterdir()
     slots = struct.unpack_from(">20000i", path.read_bytes(), 40)
     assert sorted(filter(None, slots)) == list(range(1, 13))
-    again = MessageStore.open(config)
+    again = open_store(config)
     again.flush()
     assert [found(again, key) for key in keys] == [[key.encode()] for key in keys]
-    again.close()
 
 
 def put(index_file: IndexFile, *entries: tuple[int, int]) -> int:
@@ -309,7 +299,7 @@ def test_a_full_index_file_takes_no_more_and_loses_nothing(tmp_path: Path) -> No
 
 
 def test_entries_that_a_full_disk_refuses_are_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = MessageStore.open(small_config(tmp_path, index_entries=4000, commit_log_segment_size=1 << 20))
+    store = open_store(small_config(tmp_path, index_entries=4000, commit_log_segment_size=1 << 20))
 
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "no space left on device")
@@ -321,7 +311,6 @@ def test_entries_that_a_full_disk_refuses_are_written_later(tmp_path: Path, monk
     assert found(store, "k0") == [b"0"]
     store.flush()
     assert [found(store, f"k{number}") for number in range(600)] == [[b"%d" % number] for number in range(600)]
-    store.close()
 
 
 def test_a_file_that_a_crash_cut_short_at_its_creation_gets_its_size(config: StoreConfig, store: MessageStore) -> None:
@@ -348,7 +337,7 @@ def test_a_walk_along_a_slot_pauses_every_thousand_entries_and_finds_what_lies_b
 @pytest.mark.slow
 def test_messages_with_very_many_keys_come_into_the_index_a_few_at_a_time_and_are_found_all_the_same(tmp_path: Path) -> None:
     sizes = {"index_slots": 1000, "index_entries": 2_000_000, "commit_log_segment_size": 1 << 24, "max_message_size": 1 << 20}
-    store = MessageStore.open(small_config(tmp_path, **sizes))
+    store = open_store(small_config(tmp_path, **sizes))
     keys = b"KEYS\x01" + b" ".join(b"%d" % key for key in range(1000))
     for number in range(600):
         append(store, b"%d" % number, properties=keys)
@@ -362,4 +351,3 @@ def test_messages_with_very_many_keys_come_into_the_index_a_few_at_a_time_and_ar
         assert index_file.header.entry_count - before <= 2048 + 4 * 1000
     assert index_file.header.entry_count == 600 * 1000 + 1
     assert found(store, "999", limit=2) == [b"598", b"599"]
-    store.close()

@@ -1,20 +1,12 @@
 import os
-import struct
 
 import pytest
 
 from rocketmq_broker.message.sysflag import BORN_HOST_V6
 from rocketmq_broker.store import CorruptRecord, GetMessageStatus, MessageStore, StoreConfig, UnreadableRecord
-from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, send
+from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, open_store, patch_unit, send
 
 UNIT_SIZE = 20
-
-
-def point_unit_at(config: StoreConfig, queue_offset: int, commit_log_offset: int, size: int) -> None:
-    path = config.consume_queue_directory / "orders" / "0" / f"{0:020d}"
-    with path.open("r+b") as file:
-        file.seek(queue_offset * UNIT_SIZE)
-        file.write(struct.pack(">qiq", commit_log_offset, size, 0))
 
 
 def test_no_record_begins_in_the_last_bytes_of_the_log(store: MessageStore) -> None:
@@ -37,16 +29,15 @@ def test_a_message_that_cannot_be_encoded_harms_none_before_or_after_it(store: M
     assert (after.commit_log_offset, after.queue_offset) == (1024, 1)
     assert bodies(store) == [b"1" * 500, b"2"]
     crash(store)
-    again = MessageStore.open(config)
+    again = open_store(config)
     assert bodies(again) == [b"1" * 500, b"2"]
-    again.close()
 
 
 @pytest.mark.parametrize("offset", [-1, 1, 1024 - 20, 1024 - 50, 1024 - 96, 5000])
 def test_a_damaged_unit_that_points_at_no_record_has_no_store_time(store: MessageStore, config: StoreConfig, offset: int) -> None:
     send(store, *[b"%d" % number * 300 for number in range(4)])
     store.flush()
-    point_unit_at(config, 1, offset, 100)
+    patch_unit(config, 1, offset, 100)
     assert [store.store_time(b"orders", 0, number) for number in range(4)] == [NOW, -1, NOW, NOW]
 
 
@@ -54,7 +45,7 @@ def test_a_record_in_a_messages_body_is_not_taken_for_one_of_the_log(store: Mess
     (first,) = send(store, b"1")
     (copy,) = send(store, store.read(first.commit_log_offset))
     store.flush()
-    point_unit_at(config, 1, copy.commit_log_offset + 88, 98)
+    patch_unit(config, 1, copy.commit_log_offset + 88, 98)
     assert store.store_time(b"orders", 0, 1) == -1
     with pytest.raises(CorruptRecord):
         store.read(copy.commit_log_offset + 88)

@@ -14,11 +14,6 @@ LATER = NOW + 96 * HOUR
 
 
 @pytest.fixture
-def disk() -> CrashDisk:
-    return CrashDisk()
-
-
-@pytest.fixture
 def store(disk: CrashDisk) -> MessageStore:
     opened = MessageStore.open(CONFIG, disk)
     for number in range(40):

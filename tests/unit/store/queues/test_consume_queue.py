@@ -14,11 +14,6 @@ DIRECTORY = Path("/store/consumequeue/orders/0")
 
 
 @pytest.fixture
-def disk() -> CrashDisk:
-    return CrashDisk()
-
-
-@pytest.fixture
 def queue(disk: CrashDisk) -> ConsumeQueue:
     return ConsumeQueue(b"orders", 0, Segments(DIRECTORY, 8 * UNIT_SIZE, OpenFiles(disk, 4)))
 

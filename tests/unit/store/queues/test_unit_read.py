@@ -1,6 +1,5 @@
 """A pull reads the records of one queue in few reads, even if records of other queues lie between them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,16 +7,14 @@ import pytest
 from rocketmq_broker.message.record import decode_record
 from rocketmq_broker.store import MessageStore
 from rocketmq_broker.store.queues import unit_read
-from tests.unit.store.conftest import send, small_config
+from tests.unit.store.conftest import open_store, send, small_config
 
 QUEUES = 4
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[MessageStore]:
-    opened = MessageStore.open(small_config(tmp_path, commit_log_segment_size=4 << 20))
-    yield opened
-    opened.close()
+def store(tmp_path: Path) -> MessageStore:
+    return open_store(small_config(tmp_path, commit_log_segment_size=4 << 20))
 
 
 @pytest.fixture
@@ -68,8 +65,7 @@ def test_a_message_longer_than_the_bound_comes_whole(store: MessageStore) -> Non
 
 
 def test_each_segment_has_a_read_of_its_own(tmp_path: Path) -> None:
-    with_small_segments = MessageStore.open(small_config(tmp_path / "small"))
+    with_small_segments = open_store(small_config(tmp_path / "small"))
     send_in_turn(with_small_segments, 12)
     assert pulled_bodies(with_small_segments, 12) == [b"%d" % number for number in range(12)]
     assert len(with_small_segments._log.segments.starts) > 2
-    with_small_segments.close()

@@ -10,17 +10,21 @@ from rocketmq_broker.message.record import HEAD_V4, QUEUE_OFFSET_POSITION, decod
 from rocketmq_broker.store import DamagedStore, MessageStore, StoreConfig, StoreUnwritable
 from rocketmq_broker.store.files import OsFileSystem
 from rocketmq_broker.store.queues.consume_queue import UNIT
-from tests.unit.store.conftest import HOST, NOW, append, bodies, crash, delete_topic, offsets, send, small_config
+from tests.unit.store.conftest import (
+    HOST,
+    NOW,
+    append,
+    bodies,
+    crash,
+    delete_topic,
+    offsets,
+    open_store,
+    said,
+    send,
+    small_config,
+)
 
 SEGMENT = "00000000000000000000"
-
-
-def reopen(config: StoreConfig) -> MessageStore:
-    return MessageStore.open(config)
-
-
-def said(store: MessageStore) -> str:
-    return "; ".join(store.recovery.actions)
 
 
 def patch(path: Path, position: int, data: bytes) -> None:
@@ -42,13 +46,12 @@ def test_a_clean_stop_leaves_nothing_to_do(config: StoreConfig, store: MessageSt
     assert (config.root / "abort").exists()
     store.close()
     assert not (config.root / "abort").exists()
-    again = reopen(config)
+    again = open_store(config)
     assert again.recovery.was_stopped_cleanly
     assert again.recovery.actions == []
     assert again.recovery.records_scanned <= 1
     assert bodies(again) == [b"1", b"2"]
     assert send(again, b"3")[0].queue_offset == 2
-    again.close()
 
 
 def test_opening_and_closing_changes_no_file(config: StoreConfig, store: MessageStore) -> None:
@@ -56,7 +59,7 @@ def test_opening_and_closing_changes_no_file(config: StoreConfig, store: Message
         send(store, b"%d" % number, properties=b"KEYS\x01k%d" % number)
     store.close()
     before = files_of(config)
-    reopen(config).close()
+    open_store(config).close()
     assert files_of(config) == before
 
 
@@ -67,21 +70,20 @@ def test_a_killed_broker_loses_nothing_that_was_written(config: StoreConfig, sto
         if is_checkpointed and number == 20:
             store.flush()
     crash(store)
-    again = reopen(config)
+    again = open_store(config)
     assert not again.recovery.was_stopped_cleanly
     assert [bodies(again, queue_id=queue_id) for queue_id in range(3)] == [
         [b"%d" % number for number in range(40) if number % 3 == queue_id] for queue_id in range(3)
     ]
     assert all(len(again.query(b"orders", f"k{number}", 32, 0, NOW * 2).records) == 1 for number in range(40))
     assert (again.recovery.scanned_from > 0) is is_checkpointed
-    again.close()
 
 
 def test_recovering_twice_doubles_nothing(config: StoreConfig, store: MessageStore) -> None:
     send(store, b"1", b"2")
     for _ in range(3):
         crash(store)
-        store = reopen(config)
+        store = open_store(config)
     assert bodies(store) == [b"1", b"2"]
     assert store.max_offset(b"orders", 0) == 2
 
@@ -93,14 +95,13 @@ def test_a_torn_tail_is_cut_off_and_zeroed(config: StoreConfig, store: MessageSt
     crash(store)
     path = config.commit_log_directory / SEGMENT
     patch(path, torn.commit_log_offset + kept, bytes(torn.end_position - torn.commit_log_offset - kept))
-    again = reopen(config)
+    again = open_store(config)
     assert bodies(again) == [b"whole"]
     assert again.written_position == torn.commit_log_offset
     assert path.read_bytes()[torn.commit_log_offset :].strip(b"\0") == b""
     assert path.stat().st_size == 1024
     assert ("torn" in said(again)) is (kept > 2)
     assert offsets(send(again, b"next")[0]) == (torn.commit_log_offset, 1, torn.commit_log_offset + 101)
-    again.close()
 
 
 def test_old_bytes_behind_a_cut_are_never_taken_for_records(config: StoreConfig, store: MessageStore) -> None:
@@ -111,10 +112,10 @@ def test_old_bytes_behind_a_cut_are_never_taken_for_records(config: StoreConfig,
         first.commit_log_offset,
         bytes(third.commit_log_offset + 8 - first.commit_log_offset),
     )
-    again = reopen(config)
+    again = open_store(config)
     send(again, b"A" * 100, b"B" * 100)
     crash(again)
-    assert bodies(reopen(config)) == [b"A" * 100, b"B" * 100]
+    assert bodies(open_store(config)) == [b"A" * 100, b"B" * 100]
 
 
 def test_left_overs_of_an_uncleared_end_are_not_revived(config: StoreConfig, store: MessageStore) -> None:
@@ -128,10 +129,9 @@ def test_left_overs_of_an_uncleared_end_are_not_revived(config: StoreConfig, sto
         properties=b"",
     )  # fmt: skip
     patch(config.commit_log_directory / SEGMENT, left_over, record)
-    again = reopen(config)
+    again = open_store(config)
     assert again.written_position == first.end_position
     assert again.max_offset(b"other", 0) == 0
-    again.close()
 
 
 @pytest.mark.parametrize("was_killed", [True, False])
@@ -150,7 +150,7 @@ def test_damage_in_the_middle_costs_that_record_only(
     patch(segment, damaged % 1024, bytes([byte ^ 0x41]))
     if is_foreign:
         (config.root / "progress.json").unlink()
-    again = reopen(config)
+    again = open_store(config)
     survivors = [b"%d" % number * 30 for number in range(12) if number != 3]
     got = bodies(again)
     # Fields that no checksum covers may change a message unseen; it must not cost others.
@@ -159,20 +159,19 @@ def test_damage_in_the_middle_costs_that_record_only(
     assert again.written_position == other[0].end_position
     assert send(again, b"next")[0].queue_offset == 12
     again.close()
-    assert [body for body in bodies(reopen(config)) if body != b"3" * 30] == [*survivors, b"next"]
+    assert [body for body in bodies(open_store(config)) if body != b"3" * 30] == [*survivors, b"next"]
 
 
 def test_damage_that_hits_a_record_in_front_of_others_is_reported(config: StoreConfig, store: MessageStore) -> None:
     places = send(store, b"1" * 50, b"2" * 50, b"3" * 50)
     crash(store)
     patch(config.commit_log_directory / SEGMENT, places[1].commit_log_offset, b"\xff" * 60)
-    again = reopen(config)
+    again = open_store(config)
     assert bodies(again) == [b"1" * 50, b"3" * 50]
     assert again.recovery.damaged == [(places[1].commit_log_offset, places[2].commit_log_offset - places[1].commit_log_offset)]
     assert "damaged bytes at" in said(again)
     assert "lost 1 damaged messages" in said(again)
     assert again.max_offset(b"orders", 0) == 3
-    again.close()
 
 
 @pytest.mark.parametrize(
@@ -192,13 +191,12 @@ def test_messages_between_damaged_ones_keep_their_queue_offsets(tmp_path: Path, 
     if flipped is not None:
         patch(config.commit_log_directory / SEGMENT, places[flipped] + QUEUE_OFFSET_POSITION, b"\x00\x10")
 
-    again = reopen(config)
+    again = open_store(config)
 
     expected = {number: b"%d" % number * 30 for number in range(count) if number not in damaged and number != flipped}
     found = [decode_record(it) for at in range(count) for it in again.pull(b"orders", 0, at, 1, 1 << 20).records]
     assert {record.queue_offset: record.body for record in found} == expected
     assert send(again, b"next")[0].queue_offset == count
-    again.close()
 
 
 def test_damage_at_a_segments_end_does_not_hide_the_next_segment(config: StoreConfig, store: MessageStore) -> None:
@@ -206,12 +204,12 @@ def test_damage_at_a_segments_end_does_not_hide_the_next_segment(config: StoreCo
     (second,) = send(store, b"second segment" * 10)
     crash(store)
     assert second.commit_log_offset == 1024 or second.commit_log_offset < 1024
-    send_again = reopen(config)
+    send_again = open_store(config)
     for number in range(4):
         send(send_again, b"later %d" % number * 20)
     crash(send_again)
     patch(config.commit_log_directory / SEGMENT, 3 * 297, b"\xee" * (1024 - 3 * 297))
-    got = bodies(reopen(config))
+    got = bodies(open_store(config))
     assert got[:3] == [b"x" * 200] * 3
     assert got[-1] == b"later 3" * 20
 
@@ -221,7 +219,7 @@ def test_missing_consume_queues_are_rebuilt_byte_for_byte(config: StoreConfig, s
     store.close()
     before = files_of(config)
     shutil.rmtree(config.consume_queue_directory)
-    again = reopen(config)
+    again = open_store(config)
     assert "consume queues are missing" in said(again)
     again.close()
     assert files_of(config) == before
@@ -235,10 +233,9 @@ def test_one_missing_consume_queue_is_rebuilt(config: StoreConfig, store: Messag
     shutil.rmtree(config.consume_queue_directory / "orders" / "1")
     if is_foreign:
         (config.root / "progress.json").unlink()
-    again = reopen(config)
+    again = open_store(config)
     for queue_id in range(2):
         assert bodies(again, queue_id=queue_id) == [b"%d" % number * 20 for number in range(60) if number % 2 == queue_id]
-    again.close()
 
 
 @pytest.mark.parametrize("damage", ["empty", "short", "zeros", "nonsense"])
@@ -249,10 +246,9 @@ def test_a_damaged_consume_queue_file_is_rebuilt(config: StoreConfig, store: Mes
     path = config.consume_queue_directory / "orders" / "0" / f"{8 * 20:020d}"
     contents = {"empty": b"", "short": path.read_bytes()[:35], "zeros": bytes(160), "nonsense": b"\xff" * 160}
     path.write_bytes(contents[damage])
-    again = reopen(config)
+    again = open_store(config)
     assert bodies(again) == sent
     assert again.recovery.actions
-    again.close()
 
 
 def test_a_consume_queue_that_points_past_the_log_is_cut(config: StoreConfig, store: MessageStore) -> None:
@@ -262,12 +258,11 @@ def test_a_consume_queue_that_points_past_the_log_is_cut(config: StoreConfig, st
     crash(store)
     patch(config.commit_log_directory / SEGMENT, first.end_position, bytes(1024 - first.end_position))
     (config.root / "progress.json").unlink()
-    again = reopen(config)
+    again = open_store(config)
     assert bodies(again) == [b"kept"]
     assert again.max_offset(b"orders", 0) == 1
     assert send(again, b"next")[0].queue_offset == 1
     assert "dropped 2 units" in said(again)
-    again.close()
 
 
 def test_a_last_unit_that_points_to_a_message_of_another_queue_is_cut(config: StoreConfig, store: MessageStore) -> None:
@@ -277,11 +272,10 @@ def test_a_last_unit_that_points_to_a_message_of_another_queue_is_cut(config: St
     crash(store)
     unit = UNIT.pack(other.commit_log_offset, other.end_position - other.commit_log_offset, 0)
     patch(config.root / "consumequeue" / "orders" / "0" / SEGMENT, UNIT.size, unit)
-    again = reopen(config)
+    again = open_store(config)
     assert send(again, b"next")[0].queue_offset == 1
     assert bodies(again) == [b"kept", b"next"]
     assert "dropped 1 unit" in said(again)
-    again.close()
 
 
 def test_a_missing_index_is_rebuilt(config: StoreConfig, store: MessageStore) -> None:
@@ -289,32 +283,29 @@ def test_a_missing_index_is_rebuilt(config: StoreConfig, store: MessageStore) ->
         send(store, b"%d" % number, properties=b"KEYS\x01k%d\x02UNIQ_KEY\x01id%d" % (number, number))
     store.close()
     shutil.rmtree(config.index_directory)
-    again = reopen(config)
+    again = open_store(config)
     assert all(len(again.query(b"orders", f"id{number}", 32, 0, NOW * 2).records) == 1 for number in range(20))
     assert "index" in said(again)
-    again.close()
 
 
 def test_an_empty_segment_file_is_given_its_size(config: StoreConfig, store: MessageStore) -> None:
     send(store, b"1")
     store.close()
     (config.commit_log_directory / f"{1024:020d}").touch()
-    again = reopen(config)
+    again = open_store(config)
     assert bodies(again) == [b"1"]
     send(again, *[b"x" * 300] * 4)
     assert len(bodies(again)) == 5
-    again.close()
 
 
 def test_a_store_without_its_commit_log_starts_empty(config: StoreConfig, store: MessageStore) -> None:
     send(store, b"1")
     store.close()
     shutil.rmtree(config.commit_log_directory)
-    again = reopen(config)
+    again = open_store(config)
     assert (again.max_offset(b"orders", 0), again.queues()) == (0, {})
     assert "commit log is missing" in said(again)
     assert offsets(send(again, b"new")[0]) == (0, 0, 100)
-    again.close()
 
 
 def test_a_segment_missing_in_the_middle_is_for_a_person_to_look_at(config: StoreConfig, store: MessageStore) -> None:
@@ -322,15 +313,15 @@ def test_a_segment_missing_in_the_middle_is_for_a_person_to_look_at(config: Stor
     store.close()
     (config.commit_log_directory / f"{1024:020d}").unlink()
     with pytest.raises(DamagedStore, match="a file is missing in"):
-        reopen(config)
+        open_store(config)
 
 
 def test_another_segment_size_is_refused(config: StoreConfig, store: MessageStore) -> None:
     send(store, *[b"x" * 600] * 2)
     store.close()
     with pytest.raises(DamagedStore, match="set the file size with which the store was created"):
-        reopen(small_config(config.root, commit_log_segment_size=512))
-    assert bodies(reopen(config)) == [b"x" * 600] * 2
+        open_store(small_config(config.root, commit_log_segment_size=512))
+    assert bodies(open_store(config)) == [b"x" * 600] * 2
 
 
 def test_the_checkpoint_is_4096_bytes_of_which_three_timestamps(config: StoreConfig, store: MessageStore) -> None:
@@ -346,11 +337,10 @@ def test_without_progress_a_killed_store_is_read_from_the_checkpoint_on(config: 
     store.flush()
     crash(store)
     (config.root / "progress.json").unlink()
-    again = reopen(config)
+    again = open_store(config)
     # Three seconds before the last one of NOW + 19 s; two messages fill a segment.
     assert again.recovery.scanned_from == 8 * 1024
     assert len(bodies(again)) == 20
-    again.close()
 
 
 def test_queues_whose_first_messages_expired_keep_their_offsets_when_rebuilt(config: StoreConfig, store: MessageStore) -> None:
@@ -361,12 +351,12 @@ def test_queues_whose_first_messages_expired_keep_their_offsets_when_rebuilt(con
     for start in range(0, first_kept, 1024):
         (config.commit_log_directory / f"{start:020d}").unlink()
     shutil.rmtree(config.consume_queue_directory)
-    again = reopen(config)
+    again = open_store(config)
     low = again.min_offset(b"orders", 0)
     assert low > 0
     assert bodies(again) == [b"%d" % number * 100 for number in range(low, 30)]
     again.close()
-    assert reopen(config).min_offset(b"orders", 0) == low
+    assert open_store(config).min_offset(b"orders", 0) == low
 
 
 def test_a_topic_that_was_deleted_and_created_again_stays_so(config: StoreConfig, store: MessageStore) -> None:
@@ -374,7 +364,7 @@ def test_a_topic_that_was_deleted_and_created_again_stays_so(config: StoreConfig
     delete_topic(store, b"orders")
     send(store, b"new 1", b"new 2")
     crash(store)
-    again = reopen(config)
+    again = open_store(config)
     assert bodies(again) == [b"new 1", b"new 2"]
     assert append(again).queue_offset == 2
     crash(again)
@@ -385,9 +375,8 @@ def test_foreign_folders_among_the_queues_are_passed_over(config: StoreConfig, s
     store.close()
     (config.consume_queue_directory / "no.topic" / "0").mkdir(parents=True)
     (config.consume_queue_directory / "orders" / "lost+found").mkdir()
-    again = reopen(config)
+    again = open_store(config)
     assert again.queues() == {b"orders": [0]}
-    again.close()
 
 
 @pytest.mark.parametrize("is_foreign", [True, False])
@@ -405,12 +394,11 @@ def test_a_consume_queue_file_lost_in_the_middle_is_rebuilt(
     if is_foreign:
         (config.root / "progress.json").unlink()
 
-    again = reopen(config)
+    again = open_store(config)
 
     assert bodies(again) == sent
     assert "orders/0 is missing units before offset 16" in said(again)
     assert send(again, b"next")[0].queue_offset == 44
-    again.close()
 
 
 @pytest.mark.parametrize("unit", [0, 13, 29])
@@ -429,11 +417,10 @@ def test_a_flipped_byte_in_a_consume_queue_costs_no_message(
     at = unit % 8 * 20 + byte
     patch(path, at, bytes([path.read_bytes()[at] ^ 0x91]))
 
-    again = reopen(config)
+    again = open_store(config)
 
     assert bodies(again) == sent
     assert send(again, b"next")[0].queue_offset == 30
-    again.close()
 
 
 def test_a_page_of_damaged_units_costs_no_message(config: StoreConfig, store: MessageStore) -> None:
@@ -441,7 +428,7 @@ def test_a_page_of_damaged_units_costs_no_message(config: StoreConfig, store: Me
     send(store, *sent)
     store.close()
     patch(config.consume_queue_directory / "orders" / "0" / f"{8 * 20:020d}", 7, b"\x5a" * 110)
-    assert bodies(reopen(config)) == sent
+    assert bodies(open_store(config)) == sent
 
 
 def test_records_behind_damage_stay_though_the_log_has_to_be_read_twice(config: StoreConfig, store: MessageStore) -> None:
@@ -459,12 +446,11 @@ def test_records_behind_damage_stay_though_the_log_has_to_be_read_twice(config: 
     start = damaged.commit_log_offset // 1024 * 1024
     patch(config.commit_log_directory / f"{start:020d}", damaged.commit_log_offset - start + 90, b"D")
 
-    again = reopen(config)
+    again = open_store(config)
 
     assert "read again" in said(again)
     assert bodies(again, topic=b"credits") == [b"behind", b"further behind"]
     assert bodies(again, topic=b"quiet") == [b"1", b"2", b"3", b"4"]
-    again.close()
 
 
 def test_a_flipped_bit_in_what_is_known_of_progress_costs_time_only(config: StoreConfig, store: MessageStore) -> None:
@@ -472,7 +458,7 @@ def test_a_flipped_bit_in_what_is_known_of_progress_costs_time_only(config: Stor
     store.close()
     path = config.root / "progress.json"
     path.write_bytes(path.read_bytes().replace(b"orders", b"\xefrders"))
-    assert bodies(reopen(config)) == [b"1", b"2"]
+    assert bodies(open_store(config)) == [b"1", b"2"]
 
 
 @pytest.mark.parametrize("is_foreign", [True, False])
@@ -488,11 +474,10 @@ def test_a_consume_queue_that_lost_its_first_file_is_rebuilt(
     if is_foreign:
         (config.root / "progress.json").unlink()
 
-    again = reopen(config)
+    again = open_store(config)
 
     assert bodies(again) == sent
     assert send(again, b"next")[0].queue_offset == count
-    again.close()
 
 
 def planted(offset: int, queue_offset: int) -> bytes:
@@ -520,9 +505,8 @@ def test_a_record_within_the_body_of_a_damaged_one_is_never_revived(
     patch(config.commit_log_directory / SEGMENT, begins + place, content[: damaged.end_position - begins - place])
     if not are_queues_written:
         shutil.rmtree(config.consume_queue_directory)
-    again = reopen(config)
+    again = open_store(config)
     assert b"evil" not in bodies(again)
-    again.close()
 
 
 class RefusingDisk(OsFileSystem):
@@ -561,13 +545,12 @@ def test_what_a_refused_sync_lost_of_queues_and_index_is_found_in_the_log_by_the
     send(store, b"5", properties=b"KEYS\x01k")
     store.flush()
     store.close()
-    again = reopen(config)
+    again = open_store(config)
     assert not again.recovery.was_stopped_cleanly
     assert bodies(again) == [b"1", b"2", b"3", b"4", b"5"]
     assert len(again.query(b"orders", "k", 32, 0, NOW * 2).records) == 5
     send(again, b"6")
     again.close()
-    last = reopen(config)
+    last = open_store(config)
     assert last.recovery.was_stopped_cleanly
     assert bodies(last) == [b"1", b"2", b"3", b"4", b"5", b"6"]
-    last.close()

@@ -10,7 +10,7 @@ import pytest
 
 from rocketmq_broker.store import MessageStore, StoreLocked, StoreUnwritable
 from rocketmq_broker.store.files import OsFileSystem
-from tests.unit.store.conftest import append, bodies, crash, send, small_config
+from tests.unit.store.conftest import append, bodies, crash, open_store, send, small_config
 
 folders_are_locked = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no locks on folders")
 open_files_move = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not move or remove an open file")
@@ -28,37 +28,33 @@ def test_two_roots_with_one_commit_log_are_one_store(tmp_path: Path) -> None:
 
 @folders_are_locked
 def test_a_link_to_the_commit_log_is_the_commit_log(tmp_path: Path) -> None:
-    first = MessageStore.open(small_config(tmp_path / "a"))
+    open_store(small_config(tmp_path / "a"))
     (tmp_path / "link").symlink_to(tmp_path / "a" / "commitlog")
     with pytest.raises(StoreLocked):
         MessageStore.open(small_config(tmp_path / "b", commit_log_path=tmp_path / "link"))
-    first.close()
 
 
 @folders_are_locked
 def test_without_its_lock_file_a_store_is_locked_still(tmp_path: Path) -> None:
-    first = MessageStore.open(small_config(tmp_path))
+    open_store(small_config(tmp_path))
     (tmp_path / "lock").unlink()
     with pytest.raises(StoreLocked, match="commitlog is in use by another broker"):
         MessageStore.open(small_config(tmp_path))
-    first.close()
 
 
 @folders_are_locked
 def test_a_store_that_could_not_be_opened_leaves_no_lock_behind(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    first = MessageStore.open(small_config(tmp_path / "a", commit_log_path=log))
+    open_store(small_config(tmp_path / "a", commit_log_path=log))
     with pytest.raises(StoreLocked):
         MessageStore.open(small_config(tmp_path / "b", commit_log_path=log))
     MessageStore.open(small_config(tmp_path / "b")).close()
-    first.close()
 
 
 def test_the_locked_folder_has_no_file_that_rocketmq_would_take_for_a_segment(tmp_path: Path) -> None:
-    store = MessageStore.open(small_config(tmp_path))
+    store = open_store(small_config(tmp_path))
     send(store, b"1")
     assert os.listdir(tmp_path / "commitlog") == ["00000000000000000000"]
-    store.close()
 
 
 @open_files_move
@@ -108,7 +104,6 @@ def test_a_store_that_was_given_up_touches_no_file_any_more(tmp_path: Path) -> N
     assert bodies(store) == [b"kept"]
     store.close()
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-    again = MessageStore.open(small_config(tmp_path))
+    again = open_store(small_config(tmp_path))
     assert not again.recovery.was_stopped_cleanly
     assert bodies(again) == [b"kept"]
-    again.close()
