@@ -216,6 +216,14 @@ def test_a_topic_is_refused_that_is_unknown_or_write_only_or_has_no_such_queue(d
     assert desk.ask(RequestCode.PULL_MESSAGE, pull()).code == ResponseCode.NO_PERMISSION
 
 
+def test_sql_is_refused_with_a_clear_remark(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.PULL_MESSAGE, pull(subscription="a > 1", expression_type="SQL92"))
+    assert (answer.code, answer.remark) == (
+        ResponseCode.SYSTEM_ERROR,
+        "The broker does not support consumer to filter message by SQL92",
+    )
+
+
 @pytest.fixture
 def sql_desk(make_desk: Callable[..., Desk]) -> Desk:
     """Creates a broker with enablePropertyFilter."""
