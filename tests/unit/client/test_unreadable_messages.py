@@ -73,16 +73,9 @@ def test_a_record_with_a_topic_that_is_no_text_and_a_negative_offset_is_still_a_
     assert to_message(odd).message_id.endswith("FFFFFFFFFFFFFFFF")
 
 
-def test_bombs_do_not_add_up_in_one_pull() -> None:
-    records = [record(offset, bomb(800)) for offset in range(5)]
-
-    messages, left_for_later = messages_of(records, "broker-a", max_body_length=1000)
-
-    assert ([message.queue_offset for message in messages], left_for_later) == ([0], 1)
-
-
-def test_the_beginnings_of_bombs_do_not_add_up_either() -> None:
-    records = [record(offset, bomb(2000)) for offset in range(5)]
+@pytest.mark.parametrize("size", [800, 2000], ids=["whole", "their beginnings"])
+def test_bombs_do_not_add_up_in_one_pull(size: int) -> None:
+    records = [record(offset, bomb(size)) for offset in range(5)]
 
     messages, left_for_later = messages_of(records, "broker-a", max_body_length=1000)
 

@@ -88,29 +88,23 @@ async def test_what_was_known_stays_known_while_name_servers_are_away() -> None:
     assert await routes.address_of("x") == "x:1"
 
 
-async def test_a_topic_that_its_first_message_made_is_sent_to_while_name_servers_are_away() -> None:
+@pytest.mark.parametrize("hangs", [False, True], ids=["away", "hanging"])
+async def test_a_topic_that_was_sent_to_is_sent_to_while_name_servers_are_away_or_hang(hangs: bool) -> None:
     servers = Servers(**{TEMPLATE: route_at("x")})
     routes = routes_of(servers)
     queues = await routes.queues_to_publish("orders")
-    servers.is_up = False
+    servers.is_up, servers.gate = hangs, asyncio.Event() if hangs else None
     assert await routes.queues_to_publish("orders") == queues
 
 
-async def test_a_name_server_that_hangs_holds_up_no_topic_that_was_sent_to() -> None:
-    servers = Servers(**{TEMPLATE: route_at("x")})
+@pytest.mark.parametrize("before", [TEMPLATE, "orders"])
+async def test_a_new_route_replaces_the_queues_to_send_to(before: str) -> None:
+    servers = Servers(**{before: route_at("x", queues=1)})
     routes = routes_of(servers)
-    queues = await routes.queues_to_publish("orders")
-    servers.gate = asyncio.Event()
-    assert await routes.queues_to_publish("orders") == queues
-
-
-async def test_the_route_of_a_topic_replaces_the_queues_of_the_template() -> None:
-    servers = Servers(**{TEMPLATE: route_at("x")})
-    routes = routes_of(servers)
-    await routes.queues_to_publish("orders")
-    servers.routes["orders"] = route_at("x", "y")
+    assert len(await routes.queues_to_publish("orders")) == 1
+    servers.routes["orders"] = route_at("x", "y", queues=3)
     await routes.refresh("orders")
-    assert {queue.broker_name for queue in await routes.queues_to_publish("orders")} == {"x", "y"}
+    assert [queue.broker_name for queue in await routes.queues_to_publish("orders")] == ["x"] * 3 + ["y"] * 3
 
 
 async def test_the_route_of_a_topic_that_was_just_made_is_asked_for_at_once() -> None:
@@ -124,38 +118,16 @@ async def test_the_route_of_a_topic_that_was_just_made_is_asked_for_at_once() ->
     await routes.stop()
 
 
-async def test_a_route_that_the_background_learned_serves_the_first_message_while_name_servers_are_away() -> None:
-    servers = Servers(orders=route_at("x"))
-    routes = routes_of(servers)
-    await routes.refresh("orders")
-    servers.is_up = False
-    assert len(await routes.queues_to_publish("orders")) == 2
-
-
-async def test_a_topic_of_which_nobody_knows_is_made_by_its_first_message_while_name_servers_are_away() -> None:
-    servers = Servers(**{TEMPLATE: route_at("x")})
-    routes = routes_of(servers)
-    await routes.refresh(TEMPLATE)
-    servers.is_up = False
-    assert len(await routes.queues_to_publish("cancellations")) == 2
-
-
-async def test_a_name_server_that_forgot_all_does_not_make_a_client_forget() -> None:
+@pytest.mark.parametrize("forgot", [False, True], ids=["away", "forgot all"])
+async def test_what_the_background_learned_serves_the_first_messages_whatever_becomes_of_name_servers(forgot: bool) -> None:
     servers = Servers(orders=route_at("x"), **{TEMPLATE: route_at("x")})
     routes = routes_of(servers)
     for topic in ("orders", TEMPLATE):
         await routes.refresh(topic)
+    servers.is_up = forgot
     servers.routes.clear()
-    assert await routes.queues_to_publish("orders")
-    assert await routes.queues_to_publish("cancellations")
-
-
-async def test_a_topic_that_went_away_is_still_known_to_its_users() -> None:
-    servers = Servers(orders=route_at("x"))
-    routes = routes_of(servers)
-    assert await routes.refresh("orders")
-    del servers.routes["orders"]
-    assert await routes.refresh("orders")
+    for topic in ("orders", "a topic that nobody has"):
+        assert len(await routes.queues_to_publish(topic)) == 2
 
 
 async def test_a_topic_that_is_not_known_has_no_queues_yet() -> None:
@@ -187,15 +159,6 @@ async def test_a_change_is_told_and_a_repetition_is_not() -> None:
         await routes.refresh("orders")
     assert len(changes) == 2
     assert set(routes.brokers) == {"x", "y"}
-
-
-async def test_a_new_route_replaces_the_queues_to_send_to() -> None:
-    servers = Servers(orders=route_at("x", queues=1))
-    routes = routes_of(servers)
-    await routes.queues_to_publish("orders")
-    servers.routes["orders"] = route_at("x", queues=3)
-    await routes.refresh("orders")
-    assert len(await routes.queues_to_publish("orders")) == 3
 
 
 async def test_an_elected_master_is_found_although_the_route_of_a_deleted_topic_has_the_old_one() -> None:
