@@ -5,7 +5,6 @@ from typing import Any, cast
 
 import pytest
 
-from rocketmq_broker.admin.broker_requests.queue_pages import pages
 from rocketmq_broker.admin.dead_letters.content import content_of
 from rocketmq_broker.admin.dead_letters.finding import dead_letters_of, find_dead_letters, groups_with_dead_letters
 from rocketmq_broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
@@ -117,17 +116,10 @@ class ApachesBroker(Broker):
         super().__init__(*records)
         self.sent: list[tuple[SendMessageRequestHeaderV2, bytes]] = []
 
-    async def count_parked(self) -> ParkedCounts:
+    async def _not_supported(self, *_: object) -> Any:
         raise NotSupported("the broker does not support this request")
 
-    async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
-        raise NotSupported("the broker does not support this request")
-
-    async def retry(self, header: RetryDeadLetterRequestHeader) -> MarkInfo:
-        raise NotSupported("the broker does not support this request")
-
-    async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
-        raise NotSupported("the broker does not support this request")
+    count_parked = marks = retry = dismiss = _not_supported
 
     async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> None:
         self.sent.append((header, body))
@@ -139,15 +131,6 @@ def session(*brokers: Broker) -> Session:
 
 def mark(queue_offset: int, treatment: str = "retried", **more: Any) -> MarkInfo:
     return MarkInfo(queue_offset, treatment, 5, "10.0.0.9:1", **more)
-
-
-@pytest.mark.parametrize("newest_first", [True, False])
-async def test_a_queue_is_read_from_either_end_without_gaps(newest_first: bool) -> None:
-    broker = Broker(*(stored(number) for number in range(40, 140)))
-
-    found = [record.queue_offset async for page in pages(cast(Any, broker), DLQ, newest_first=newest_first) for record in page]
-
-    assert found == (list(range(139, 39, -1)) if newest_first else list(range(40, 140)))
 
 
 async def test_groups_are_those_with_dead_letters_and_tell_how_many_nobody_has_treated() -> None:
