@@ -14,7 +14,7 @@ from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
+from rocketmq_broker.message.record import Record, host_bytes
 from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo, ParkedCounts
 from rocketmq_broker.protocol.headers.parked_admin import (
     DismissDeadLetterRequestHeader,
@@ -22,40 +22,21 @@ from rocketmq_broker.protocol.headers.parked_admin import (
     RetryDeadLetterRequestHeader,
 )
 from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
+from tests import stored_records
 
 DLQ, RETRY_TOPIC = "%DLQ%credits", "%RETRY%credits"
 OWN = {"UNIQ_KEY": "A1", "KEYS": "order-1", "RETRY_TOPIC": "orders", "TRAN_MSG": "true"}
 
 
-def stored(
-    queue_offset: int,
-    *,
-    topic: str = DLQ,
-    offset: int | None = None,
-    port: int = 1,
-    body: bytes = b"order",
-    sys_flag: int = 0,
-    **properties: str,
-) -> Record:
+def stored(queue_offset: int, *, topic: str = DLQ, offset: int | None = None, port: int = 1, **more: Any) -> Record:
+    """Returns a record. `more` are its body, its sys_flag, and properties, of which an empty one is left out."""
+    fields = {name: more.pop(name) for name in ("body", "sys_flag") if name in more}
     host = host_bytes("127.0.0.1", port)
-    return decode_record(
-        encode_record(
-            topic=topic.encode(),
-            queue_id=0,
-            queue_offset=queue_offset,
-            commit_log_offset=queue_offset * 100 if offset is None else offset,
-            flag=3,
-            sys_flag=sys_flag,
-            born_timestamp=7,
-            born_host=host,
-            store_timestamp=1000 + queue_offset,
-            store_host=host,
-            reconsume_times=16,
-            prepared_transaction_offset=0,
-            body=body,
-            properties=props.encode({name: value for name, value in {**OWN, **properties}.items() if value}),
-        )
-    )
+    return stored_records.stored(
+        topic, properties={name: value for name, value in {**OWN, **more}.items() if value}, queue_offset=queue_offset, flag=3,
+        commit_log_offset=queue_offset * 100 if offset is None else offset, born_timestamp=7, born_host=host,
+        store_timestamp=1000 + queue_offset, store_host=host, reconsume_times=16, **fields,
+    )  # fmt: skip
 
 
 class Broker:

@@ -11,41 +11,25 @@ from rocketmq_broker.admin.broker_requests.discarded import newest_discarded
 from rocketmq_broker.admin.decisions import decide, resume
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
+from rocketmq_broker.message.record import Record, host_bytes
 from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
 from rocketmq_broker.protocol.headers.transaction_admin import (
     DecideTransactionRequestHeader,
 )
+from tests import stored_records
 
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 
 
 def stored(topic: str, transaction_id: str, *, offset: int, queue_offset: int = 0, born_ms: int = 7, port: int = 1) -> Record:
-    encoded = props.encode(
-        {"UNIQ_KEY": transaction_id, "PGROUP": "orders", "REAL_TOPIC": "orders", "REAL_QID": "2", "TRANSACTION_CHECK_TIMES": "15"}
-    )
+    named = {"PGROUP": "orders", "REAL_TOPIC": "orders", "REAL_QID": "2", "TRANSACTION_CHECK_TIMES": "15"}
     host = host_bytes("127.0.0.1", port)
-    return decode_record(
-        encode_record(
-            topic=topic.encode(),
-            queue_id=0,
-            queue_offset=queue_offset,
-            commit_log_offset=offset,
-            flag=0,
-            sys_flag=0,
-            born_timestamp=born_ms,
-            born_host=host,
-            store_timestamp=1000 + offset,
-            store_host=host,
-            reconsume_times=0,
-            prepared_transaction_offset=0,
-            body=b"order",
-            properties=encoded,
-        )
-    )
+    return stored_records.stored(
+        topic, properties={"UNIQ_KEY": transaction_id, **named}, queue_offset=queue_offset, commit_log_offset=offset,
+        born_timestamp=born_ms, born_host=host, store_timestamp=1000 + offset, store_host=host,
+    )  # fmt: skip
 
 
 class Broker:

@@ -1,9 +1,8 @@
 """Decompression bombs and damaged bodies become dead letters, and the queue's next messages are consumed."""
 
-# ruff: noqa: E501
-
 import time
 import zlib
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -17,26 +16,20 @@ from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsump
 from rocketmq_broker.client.push.listener_runners import ListenerThreads
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
-from rocketmq_broker.message import MessageExt, MessageQueue, sysflag
+from rocketmq_broker.message import MessageExt, sysflag
 from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
-from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes, to_message
+from rocketmq_broker.message.record import Record, to_message
 from rocketmq_broker.protocol.errors import BodyError
 from rocketmq_broker.world import World
 from tests.passing_time import SteadyClock
+from tests.stored_records import stored
+from tests.unit.client.messages import QUEUE
 from tests.waiting import until
-
-QUEUE = MessageQueue("orders", "broker-a", 0)
 
 
 def record(queue_offset: int, body: bytes, sys_flag: int = sysflag.COMPRESSED) -> Record:
-    host = host_bytes("127.0.0.1", 1)
-    return decode_record(
-        encode_record(
-            topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=queue_offset * 100, flag=0, sys_flag=sys_flag,
-            born_timestamp=1, born_host=host, store_timestamp=2, store_host=host, reconsume_times=0, prepared_transaction_offset=0,
-            body=body, properties=b"UNIQ_KEY\x01M%d\x02" % queue_offset,
-        )
-    )  # fmt: skip
+    named = {"UNIQ_KEY": f"M{queue_offset}"}
+    return stored("orders", body, named, queue_offset=queue_offset, commit_log_offset=queue_offset * 100, sys_flag=sys_flag)
 
 
 def bomb(size: int) -> bytes:
@@ -62,13 +55,7 @@ def test_a_damaged_or_cut_body_is_refused(body: bytes) -> None:
 
 
 def test_a_record_with_a_topic_that_is_no_text_and_a_negative_offset_is_still_a_message() -> None:
-    host = host_bytes("127.0.0.1", 1)
-    odd = decode_record(
-        encode_record(
-            topic=b"\xd5", queue_id=0, queue_offset=-5, commit_log_offset=-1, flag=0, sys_flag=0, born_timestamp=1, born_host=host,
-            store_timestamp=2, store_host=host, reconsume_times=0, prepared_transaction_offset=0, body=b"x", properties=b"",
-        )
-    )  # fmt: skip
+    odd = replace(stored(queue_offset=-5, commit_log_offset=-1), topic=b"\xd5")
     assert to_message(odd).topic == "\N{REPLACEMENT CHARACTER}"
     assert to_message(odd).message_id.endswith("FFFFFFFFFFFFFFFF")
 
