@@ -83,8 +83,9 @@ class RawClient:
 
     async def end(self) -> int | None:
         """Reads until the broker has closed the connection. Returns the error code of its GOAWAY frame."""
-        while await self.next() is not None:
-            pass
+        async with asyncio.timeout(30):
+            while await self.next() is not None:
+                pass
         return self.goaway
 
     async def answer(self, stream_id: int) -> tuple[dict[str, str], bytes]:

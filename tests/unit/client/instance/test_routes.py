@@ -11,6 +11,7 @@ from rocketmq_broker.client.instance.name_servers import NameServers
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketmq_broker.testing.virtual_time import VirtualTime
+from tests.passing_time import in_virtual_time
 from tests.waiting import until
 
 TEMPLATE = "TBW102"
@@ -246,9 +247,9 @@ async def test_a_client_that_waits_for_a_topic_learns_of_the_brokers() -> None:
 
 
 def test_a_missing_topic_is_looked_for_at_once_when_a_broker_says_that_something_changed() -> None:
-    virtual, servers = VirtualTime(0), Servers(orders=route_at("x"))
+    servers = Servers(orders=route_at("x"))
 
-    async def work() -> None:
+    async def work(virtual: VirtualTime) -> None:
         routes = routes_of(servers)
         for topic in ("orders", "payments"):
             routes.watch(topic)
@@ -264,14 +265,13 @@ def test_a_missing_topic_is_looked_for_at_once_when_a_broker_says_that_something
         assert servers.asked == ["payments"], "none is missing now"
         await routes.stop()
 
-    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
-        runner.run(work())
+    in_virtual_time(work)
 
 
 def test_several_reports_of_a_broker_that_went_away_update_all_routes_once() -> None:
-    virtual, servers = VirtualTime(0), Servers(orders=route_at("x"), payments=route_at("x"))
+    servers = Servers(orders=route_at("x"), payments=route_at("x"))
 
-    async def work() -> None:
+    async def work(virtual: VirtualTime) -> None:
         routes = routes_of(servers)
         for topic in ("orders", "payments"):
             routes.watch(topic)
@@ -286,8 +286,7 @@ def test_several_reports_of_a_broker_that_went_away_update_all_routes_once() -> 
         assert sorted(servers.asked) == ["orders", "payments"]
         await routes.stop()
 
-    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
-        runner.run(work())
+    in_virtual_time(work)
 
 
 async def test_in_the_background_routes_are_fetched_until_the_stop() -> None:
@@ -307,9 +306,9 @@ async def test_in_the_background_routes_are_fetched_until_the_stop() -> None:
 
 
 def test_a_topic_that_nobody_knows_is_asked_for_often_and_the_known_ones_are_not() -> None:
-    virtual, servers = VirtualTime(0), Servers(orders=route_at("x"))
+    servers = Servers(orders=route_at("x"))
 
-    async def work() -> None:
+    async def work(virtual: VirtualTime) -> None:
         routes = routes_of(servers)
         for topic in ("orders", "payments"):
             routes.watch(topic)
@@ -326,5 +325,4 @@ def test_a_topic_that_nobody_knows_is_asked_for_often_and_the_known_ones_are_not
         assert servers.asked.count("orders") > 10
         await routes.stop()
 
-    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
-        runner.run(work())
+    in_virtual_time(work)
