@@ -15,7 +15,6 @@ DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONT
 END_STREAM, END_HEADERS = 1, 4
 INITIAL_WINDOW_SIZE = 4
 CANCEL = struct.pack(">I", 8)
-ENHANCE_YOUR_CALM = 11
 
 
 def frame(kind: int, flags: int, stream_id: int, payload: bytes = b"") -> bytes:
