@@ -1,8 +1,14 @@
-"""Clocks that a test sets: the wall clock of a `World`, and a clock in seconds."""
+"""Time that a test sets: the wall clock of a `World`, a clock in seconds, and the time of an event loop."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
+from rocketmq_broker.testing.virtual_time import VirtualTime
 from rocketmq_broker.world import World
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -26,3 +32,14 @@ class SteadyClock:
 
     def __call__(self) -> float:
         return self.now_s
+
+
+def in_virtual_time(work: Callable[[VirtualTime], Awaitable[T]]) -> T:
+    """Runs the work on a new event loop in virtual time. Returns its result."""
+    virtual = VirtualTime(0)
+
+    async def begin() -> T:
+        return await work(virtual)
+
+    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
+        return runner.run(begin())

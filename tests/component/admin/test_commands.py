@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
+from rocketmq_broker.client import Message
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
-from tests.unit.testing.listeners import UNKNOWN, Transactions
+from tests.unit.testing.listeners import UNKNOWN, Consumption, Transactions, to_dead_letters
 
 
 @pytest.fixture
@@ -82,11 +82,6 @@ class TestShowAndDecide:
         assert admin.rows("decided", "--before", "1h") == []
         assert transaction_id in admin.refused("decide", transaction_id, option, "--reason", "again")
 
-    def test_a_decision_in_json_is_the_transaction(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
-        (transaction_id,) = begin(rocketmq, "order-1")
-        (row,) = admin.rows("decide", transaction_id, "--commit", "--reason", "why")
-        assert (row["state"], row["transactionId"], row["broker"]) == ("committed", transaction_id, rocketmq.broker_addr)
-
     @pytest.mark.parametrize(
         ("options", "words"),
         [
@@ -131,14 +126,9 @@ class TestDeadLetters:
     @pytest.fixture
     def letter(self, rocketmq: SyncRocketMQ) -> str:
         """Creates a message that the group `credits` could not consume, and returns its id."""
-
-        def fail(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-            context.delay_level_when_next_consume = -1
-            return ConsumeStatus.RECONSUME_LATER
-
         producer = rocketmq.producer("shops")
         producer.create_topic("orders", 1)
-        consumer = rocketmq.consumer("credits", "orders", fail)
+        consumer = rocketmq.consumer("credits", "orders", to_dead_letters)
         message_id: str = producer.send(Message.of("orders", "bad", keys=["order-1"])).message_id
         rocketmq.advance(seconds=40)
         consumer.shutdown()
@@ -159,18 +149,13 @@ class TestDeadLetters:
         assert [row["body"] for row in admin.rows("dead-letters", "show", letter, "--group", "credits")] == ["bad"]
 
     def test_a_retry_reaches_the_group_once_more(self, rocketmq: SyncRocketMQ, admin: CommandLine, letter: str) -> None:
-        got: list[str] = []
-
-        def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-            got.extend(message.text for message in messages)
-            return ConsumeStatus.CONSUME_SUCCESS
-
-        rocketmq.consumer("credits", "orders", listen)
+        consumption = Consumption()
+        rocketmq.consumer("credits", "orders", consumption)
         said = admin.said("dead-letters", "retry", letter, "--reason", "mended")
         assert said.startswith("retried: ")
         assert "is delivered to the consumer group credits once more (retry 1, broker " in said
         rocketmq.advance(minutes=1)
-        assert got == ["bad"]
+        assert consumption.bodies == [b"bad"]
         assert admin.said("dead-letters", "list", "credits") == "no untreated dead letters of credits\n"
         assert letter in admin.said("dead-letters", "list", "credits", "--treated")
 

@@ -10,10 +10,10 @@ from rocketmq_broker.admin.__main__ import app
 from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress
 from rocketmq_broker.admin.health import commands
 from rocketmq_broker.admin.health.reach import announced, is_loopback
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
+from rocketmq_broker.client import Message
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
-from tests.unit.testing.listeners import UNKNOWN, Transactions
+from tests.unit.testing.listeners import UNKNOWN, Consumption, Transactions, to_dead_letters
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_all_is_well(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
 def test_the_versions_of_connected_clients_are_told(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
     producer = rocketmq.producer("shops")
     producer.create_topic("orders")
-    rocketmq.consumer("credits", "orders", lambda messages, context: ConsumeStatus.CONSUME_SUCCESS)
+    rocketmq.consumer("credits", "orders", Consumption())
     rocketmq.advance(seconds=31)
     assert "Its clients are 2 of 4.9.7." in admin.said("doctor")
 
@@ -129,13 +129,9 @@ class TestWhatWaitsForAPerson:
         again.shutdown()
 
     def test_dead_letters_are_wrong(self, rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
-        def fail(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-            context.delay_level_when_next_consume = -1
-            return ConsumeStatus.RECONSUME_LATER
-
         producer = rocketmq.producer("shops")
         producer.create_topic("orders", 1)
-        rocketmq.consumer("credits", "orders", fail)
+        rocketmq.consumer("credits", "orders", to_dead_letters)
         producer.send(Message.of("orders", b"bad"))
         rocketmq.advance(seconds=40)
         said = admin.stdout_of_failure("doctor")
@@ -157,7 +153,7 @@ def test_members_of_a_group_that_subscribe_to_different_topics_are_named(
     producer = rocketmq.producer("shops")
     for topic in ("orders", "refunds"):
         producer.create_topic(topic)
-        rocketmq.consumer("credits", topic, lambda messages, context: ConsumeStatus.CONSUME_SUCCESS, instance_name=topic)
+        rocketmq.consumer("credits", topic, Consumption(), instance_name=topic)
     rocketmq.advance(seconds=31)
     for said in (admin.stdout_of_failure("doctor"), admin.said("groups")):
         assert "members of the consumer group credits subscribe to different messages" in said

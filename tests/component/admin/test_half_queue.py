@@ -11,8 +11,9 @@ from rocketmq_broker.admin.timeline.half_queue import UndecidedHalf, UndecidedHa
 from rocketmq_broker.client import LocalTransactionState, Message
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
-from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
+from rocketmq_broker.message.record import Record
 from rocketmq_broker.testing import SyncRocketMQ
+from tests.stored_records import stored
 from tests.unit.testing.listeners import UNKNOWN, Transactions
 
 
@@ -96,21 +97,11 @@ def half(queue_offset: int, *, checks: int | None = None, transaction_id: str = 
     named = {props.UNIQUE_KEY: transaction_id, props.PRODUCER_GROUP: "shops", props.REAL_TOPIC: "orders"}
     if checks is not None:
         named[props.TRANSACTION_CHECK_TIMES] = str(checks)
-    return record(topics.HALF_TOPIC, queue_offset, 1000 * queue_offset, named)
+    return stored(topics.HALF_TOPIC, properties=named, queue_offset=queue_offset, commit_log_offset=1000 * queue_offset)
 
 
 def op(queue_offset: int, *decided: int) -> Record:
-    return record(topics.OP_HALF_TOPIC, queue_offset, 1, {}, body=",".join(map(str, decided)).encode())
-
-
-def record(topic: str, queue_offset: int, commit_log_offset: int, named: dict[str, str], body: bytes = b"") -> Record:
-    host = host_bytes("127.0.0.1", 10911)
-    encoded = encode_record(
-        topic=topic.encode(), queue_id=0, queue_offset=queue_offset, commit_log_offset=commit_log_offset, flag=0, sys_flag=0,
-        born_timestamp=0, born_host=host, store_timestamp=0, store_host=host, reconsume_times=0, prepared_transaction_offset=0,
-        body=body, properties=props.encode(named),
-    )  # fmt: skip
-    return decode_record(encoded)
+    return stored(topics.OP_HALF_TOPIC, ",".join(map(str, decided)).encode(), queue_offset=queue_offset, commit_log_offset=1)
 
 
 async def test_a_decided_copy_decides_what_it_was_made_from() -> None:

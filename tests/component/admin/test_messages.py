@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, Message, MessageExt
+from rocketmq_broker.client import ConsumeFromWhere, Message
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
+from tests.unit.testing.listeners import Consumption
 
 
 def test_a_message_is_sent_with_key_tag_and_properties(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
@@ -77,13 +78,10 @@ def test_a_body_that_is_no_text_is_shown_in_base64(admin: CommandLine) -> None:
 
 
 def test_a_message_says_which_groups_have_consumed_it(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
-    def consume(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        return ConsumeStatus.CONSUME_SUCCESS
-
     producer = rocketmq.producer("shops")
     producer.create_topic("orders", 1)
     first = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
-    client = rocketmq.consumer("credits", "orders", consume, consume_from_where=first)
+    client = rocketmq.consumer("credits", "orders", Consumption(), consume_from_where=first)
     producer.send(Message.of("orders", b"paid", keys=["order-1"]))
     rocketmq.advance(seconds=40)
     client.shutdown()

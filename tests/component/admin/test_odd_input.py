@@ -20,12 +20,11 @@ from rocketmq_broker.admin.__main__ import app
 from rocketmq_broker.admin.output.durations import MAX_MS, parse_duration_ms
 from rocketmq_broker.admin.output.printing import print_json
 from rocketmq_broker.admin.output.times import time_text
-from rocketmq_broker.message import properties as props
-from rocketmq_broker.message.record import encode_record, host_bytes
 from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
+from tests.stored_records import encoded
 
 HOSTILE = "x\n\x1b[2J\x9b\u202e\u2028y"
 OWN_TOPICS = {"%DLQ%credits": {"topicName": "%DLQ%credits", "readQueueNums": 1, "writeQueueNums": 1, "perm": 6}}
@@ -119,11 +118,9 @@ def test_odd_words_and_numbers_end_in_a_sentence(monkeypatch: pytest.MonkeyPatch
 
 
 def record(**properties: str) -> bytes:
-    host = host_bytes("127.0.0.1", 1)
-    return encode_record(
-        topic=b"%DLQ%credits", queue_id=0, queue_offset=0, commit_log_offset=0, flag=0, sys_flag=1, born_timestamp=2**63 - 1,
-        born_host=host, store_timestamp=-(2**63), store_host=host, reconsume_times=2**31 - 1, prepared_transaction_offset=0,
-        body=b"\x1b[2J", properties=props.encode(properties),
+    return encoded(
+        "%DLQ%credits", b"\x1b[2J", properties, sys_flag=1, born_timestamp=2**63 - 1, store_timestamp=-(2**63),
+        reconsume_times=2**31 - 1,
     )  # fmt: skip
 
 
@@ -194,12 +191,9 @@ def test_a_torn_record_of_a_broker_ends_in_a_sentence(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["decide", "A", "--commit", "--rollback", "--reason", "r"], "exactly one"),
-        (["decide", "A", "--reason", "r"], "exactly one"),
         (["pending", "-b", "127.0.0.1:1", "-n", "127.0.0.1:2"], "not both"),
         (["-b", "127.0.0.1:1", "-n", "127.0.0.1:2", "pending"], "not both"),
         (["dead-letters", "list", "-b", "127.0.0.1:1", "-n", "127.0.0.1:2"], "not both"),
-        (["dead-letters", "retry", "--all"], "--all requires --group"),
         (["dead-letters", "dismiss", "A", "-g", "credits", "--all", "--reason", "r"], "cannot be combined with messages"),
     ],
 )

@@ -1,12 +1,9 @@
 """Tests of the commands that show topics and consumer groups."""
 
-from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, Message, MessageExt
+from rocketmq_broker.client import ConsumeFromWhere, Message
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
-
-
-def consume(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    return ConsumeStatus.CONSUME_SUCCESS
+from tests.unit.testing.listeners import Consumption
 
 
 def three_orders(rocketmq: SyncRocketMQ) -> None:
@@ -32,7 +29,7 @@ def test_the_brokers_own_topics_are_listed_on_demand(rocketmq: SyncRocketMQ, adm
 
 def test_a_group_that_has_consumed_half_has_a_lag(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
     three_orders(rocketmq)
-    client = rocketmq.consumer("credits", "orders", consume, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
+    client = rocketmq.consumer("credits", "orders", Consumption(), consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
     rocketmq.advance(seconds=40)
     (row,) = admin.rows("groups")
     assert (row["group"], row["online"], row["topics"], row["lag"]) == ("credits", 1, ["orders"], 0)
@@ -47,7 +44,7 @@ def test_a_group_that_has_consumed_half_has_a_lag(rocketmq: SyncRocketMQ, admin:
 
 def test_a_group_is_shown_queue_by_queue(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
     three_orders(rocketmq)
-    client = rocketmq.consumer("credits", "orders", consume, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
+    client = rocketmq.consumer("credits", "orders", Consumption(), consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
     rocketmq.advance(seconds=40)
     client.shutdown()
     three_orders(rocketmq)

@@ -5,16 +5,10 @@ from typing import Any
 
 import pytest
 
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import LocalTransactionState, Message
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
-from tests.unit.testing.listeners import InTurn
-
-COMMIT, ROLLBACK, UNKNOWN = (
-    LocalTransactionState.COMMIT_MESSAGE,
-    LocalTransactionState.ROLLBACK_MESSAGE,
-    LocalTransactionState.UNKNOWN,
-)
+from tests.unit.testing.listeners import COMMIT, ROLLBACK, UNKNOWN, Consumption, InTurn
 
 
 def order(rocketmq: SyncRocketMQ, *states: LocalTransactionState) -> None:
@@ -113,15 +107,9 @@ class TestWithOneCheck:
 
 
 def test_deliveries_redeliveries_and_the_dead_letter_are_told_by_group(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
-    def fail(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        return ConsumeStatus.RECONSUME_LATER
-
-    def succeed(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        return ConsumeStatus.CONSUME_SUCCESS
-
     rocketmq.producer("makers").create_topic("orders", 1)
-    failing = rocketmq.consumer("credits", "orders", fail, max_reconsume_times=1)
-    succeeding = rocketmq.consumer("mails", "orders", succeed)
+    failing = rocketmq.consumer("credits", "orders", Consumption(failures=2), max_reconsume_times=1)
+    succeeding = rocketmq.consumer("mails", "orders", Consumption())
     order(rocketmq, COMMIT)
     rocketmq.advance(minutes=2)
     failing.shutdown()

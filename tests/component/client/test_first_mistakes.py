@@ -80,7 +80,9 @@ async def test_a_pull_consumer_says_what_it_has_to_be_given(rocketmq: RocketMQ) 
     with pytest.raises(NotRunning, match="consumer group is not running: start it first"):
         await pulling.poll()
     async with running(pulling):
-        with pytest.raises(IllegalConfiguration, match=r"has no queues: call assign\(await consumer.queues\(topic\)\) first"):
+        with pytest.raises(
+            IllegalConfiguration, match=r"group has no queues: call assign\(await consumer.queues\(topic\)\) first"
+        ):
             await pulling.poll()
         with pytest.raises(TypeError, match="queues must be a list of MessageQueue, not a str"):
             pulling.assign("orders")
@@ -94,5 +96,7 @@ async def test_a_pull_consumer_says_what_it_has_to_be_given(rocketmq: RocketMQ) 
             await pulling.max_offset("orders")
         with pytest.raises(NotRunning, match="was called from outside the event loop"):
             await asyncio.to_thread(pulling.assign, [queue])
-    with pytest.raises(NotRunning, match="it was shut down"):
-        await pulling.poll()
+    await pulling.shutdown()
+    for ask in (pulling.poll, pulling.commit):
+        with pytest.raises(NotRunning, match="consumer group is not running: it was shut down"):
+            await ask()

@@ -17,19 +17,6 @@ async def send(rocketmq: RocketMQ, *bodies: bytes) -> None:
         await producer.send(Message.of("orders", body))
 
 
-async def test_what_a_listener_gives_back_comes_again_until_it_is_consumed(rocketmq: RocketMQ) -> None:
-    seen: Seen = []
-
-    async def listener(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        seen.extend(seen_of(messages))
-        return ConsumeStatus.CONSUME_SUCCESS if messages[0].reconsume_times == 2 else ConsumeStatus.RECONSUME_LATER
-
-    await send(rocketmq, b"1")
-    await rocketmq.consumer("credits", "orders", listener)
-    await rocketmq.advance(minutes=5)
-    assert seen == [("orders", "1", 0), ("orders", "1", 1), ("orders", "1", 2)]
-
-
 async def test_what_one_member_gave_back_comes_to_the_next_one_after_its_end(rocketmq: RocketMQ) -> None:
     async def fails(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         return ConsumeStatus.RECONSUME_LATER

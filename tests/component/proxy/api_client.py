@@ -46,6 +46,17 @@ class ApiClient:
         await telemetry.settle(api.Settings(client_type=api.PRODUCER, access_point=self.endpoints, publishing=publishing))
         return telemetry
 
+    def consumer_settings(self, kind: api.ClientType, *topics: str, group: str = "group") -> api.Settings:
+        entries = [api.SubscriptionEntry(topic=api.Resource(name=topic)) for topic in topics]
+        subscription = api.Subscription(group=api.Resource(name=group), subscriptions=entries)
+        return api.Settings(client_type=kind, access_point=self.endpoints, subscription=subscription)
+
+    async def end_transaction(self, entry: Any, resolution: api.TransactionResolution = api.COMMIT, **fields: Any) -> api.Code:
+        """Ends the transaction of a sent message of the topic orders. Returns the status code."""
+        named = {"topic": api.Resource(name="orders"), "message_id": entry.message_id, "transaction_id": entry.transaction_id}
+        answer = await self.call("EndTransaction", **{**named, "resolution": resolution, **fields})
+        return answer.status.code  # type: ignore[no-any-return]
+
     async def send(self, topic: str, body: bytes, *, message_id: str = "message-1", **system: Any) -> Any:
         properties = api.SystemProperties(message_id=message_id, **system)
         message = api.Message(topic=api.Resource(name=topic), body=body, system_properties=properties)

@@ -15,7 +15,6 @@ DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONT
 END_STREAM, END_HEADERS = 1, 4
 INITIAL_WINDOW_SIZE = 4
 CANCEL = struct.pack(">I", 8)
-ENHANCE_YOUR_CALM = 11
 
 
 def frame(kind: int, flags: int, stream_id: int, payload: bytes = b"") -> bytes:
@@ -83,8 +82,9 @@ class RawClient:
 
     async def end(self) -> int | None:
         """Reads until the broker has closed the connection. Returns the error code of its GOAWAY frame."""
-        while await self.next() is not None:
-            pass
+        async with asyncio.timeout(30):
+            while await self.next() is not None:
+                pass
         return self.goaway
 
     async def answer(self, stream_id: int) -> tuple[dict[str, str], bytes]:

@@ -92,8 +92,7 @@ async def test_a_flood_of_frames_without_use_ends_its_connection_alone(
 ) -> None:
     async with raw_connection(rocketmq.grpc_endpoint) as stranger:
         await stranger.flood(FLOODS[flood], 1)
-        async with asyncio.timeout(30):
-            await stranger.end()
+        await stranger.end()
         assert await is_served(rocketmq)
     (said,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert "closing the connection of 127.0.0.1" in said
@@ -107,17 +106,11 @@ async def test_resets_of_calls_that_have_begun_are_bounded_however_they_are_spre
         queue = api.MessageQueue(topic=api.Resource(name="orders"))
         poll = service.ReceiveMessageRequest(group=api.Resource(name="group"), message_queue=queue, auto_renew=True)
         for number in range(1, 8001, 2):
-            poll = service.ReceiveMessageRequest(
-                group=api.Resource(name="group"),
-                message_queue=api.MessageQueue(topic=api.Resource(name="orders")),
-                auto_renew=True,
-            )
             began += 1
             data = raw.call(number, "ReceiveMessage", poll.SerializeToString()) + frame(raw.RST_STREAM, 0, number, raw.CANCEL)
             if not await stranger.flood(data, 1) or stranger.reader.at_eof():
                 break
-        async with asyncio.timeout(30):
-            await stranger.end()
+        await stranger.end()
     assert began < 4000
     assert "too many frames without useful data" in caplog.text
     assert await is_served(rocketmq)
@@ -133,8 +126,7 @@ async def test_requests_that_are_never_whole_are_counted_with_all_other_memory(
             for start in range(0, len(part), 16_384):
                 if not await stranger.flood(frame(raw.DATA, 0, number, part[start : start + 16_384]), 1):
                     break
-        async with asyncio.timeout(30):
-            await stranger.end()
+        await stranger.end()
     assert "more than any other, and all connections hold" in caplog.text
     assert await is_served(frugal)
 
@@ -152,8 +144,7 @@ async def test_messages_that_wait_for_a_client_that_does_not_read_are_counted(
     async with raw_connection(frugal.grpc_endpoint) as stranger:
         for number in range(1, 81, 2):
             await stranger.flood(raw.call(number, "ReceiveMessage", receive.SerializeToString()), 1)
-        async with asyncio.timeout(30):
-            await stranger.end()
+        await stranger.end()
     assert "more than any other, and all connections hold" in caplog.text
     assert await is_served(frugal)
 
@@ -204,8 +195,7 @@ async def test_answers_that_are_not_read_are_counted_and_no_further_settings_are
             await stranger.flood(frame(raw.HEADERS, raw.END_HEADERS, number, begin), 1)
             for start in range(0, len(data), 16_384):
                 await stranger.flood(frame(raw.DATA, 0, number, data[start : start + 16_384]), 1)
-        async with asyncio.timeout(30):
-            await stranger.end()
+        await stranger.end()
     assert "more than any other, and all connections hold" in caplog.text
     assert await is_served(frugal)
 
@@ -292,8 +282,7 @@ async def test_what_is_no_HTTP2_ends_its_connection_alone_and_is_no_fault_of_the
 ) -> None:
     async with raw_connection(rocketmq.grpc_endpoint) as stranger:
         await stranger.flood(NO_HTTP2[mistake], 1)
-        async with asyncio.timeout(30):
-            await stranger.end()
+        await stranger.end()
     assert await is_served(rocketmq)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert "closing the connection of 127.0.0.1" in caplog.text

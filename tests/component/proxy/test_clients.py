@@ -78,10 +78,8 @@ async def test_an_illegal_name_is_refused_by_its_own_code_in_each_call(
         answers.append(await client.call("EndTransaction", topic=names["topic"], resolution=api.COMMIT))
         answers.append(await client.send(topic, b"hello"))
     assert [api.Code.Name(answer.status.code) for answer in answers] == [api.Code.Name(code)] * len(answers)
-    subscription = api.Subscription(
-        group=names["group"], subscriptions=[api.SubscriptionEntry(topic=names["topic"], expression=api.FilterExpression())]
-    )
-    settings = api.Settings(client_type=api.PUSH_CONSUMER, access_point=client.endpoints, subscription=subscription)
+    settings = client.consumer_settings(api.PUSH_CONSUMER, topic, group=group)
+    settings.subscription.subscriptions[0].expression.SetInParent()
     with pytest.raises(grpc.aio.AioRpcError) as ended:
         await client.telemetry().settle(settings)
     assert ended.value.code() == grpc.StatusCode.INVALID_ARGUMENT
@@ -91,9 +89,8 @@ async def test_an_illegal_name_is_refused_by_its_own_code_in_each_call(
 async def test_settings_come_back_with_a_metric_as_the_client_needs_it(rocketmq: RocketMQ, language: str, is_on: bool) -> None:
     async with connected(rocketmq.grpc_endpoint, x_mq_language=language) as client:
         publishing = api.Publishing(topics=[api.Resource(name="orders")])
-        settings = await client.telemetry().settle(
-            api.Settings(client_type=api.PRODUCER, access_point=client.endpoints, publishing=publishing)
-        )
+        given = api.Settings(client_type=api.PRODUCER, access_point=client.endpoints, publishing=publishing)
+        settings = await client.telemetry().settle(given)
     assert settings.HasField("metric")
     assert (settings.metric.on, settings.metric.endpoints) == (is_on, client.endpoints)
     assert settings.publishing.max_body_size == 4 * 1024 * 1024
@@ -101,12 +98,7 @@ async def test_settings_come_back_with_a_metric_as_the_client_needs_it(rocketmq:
 
 
 async def test_a_consumer_gets_its_group_s_attempts_and_pauses(client: ApiClient) -> None:
-    subscription = api.Subscription(
-        group=api.Resource(name="group"), subscriptions=[api.SubscriptionEntry(topic=api.Resource(name="orders"))]
-    )
-    settings = await client.telemetry().settle(
-        api.Settings(client_type=api.PUSH_CONSUMER, access_point=client.endpoints, subscription=subscription)
-    )
+    settings = await client.telemetry().settle(client.consumer_settings(api.PUSH_CONSUMER, "orders"))
     assert settings.backoff_policy.max_attempts == 17
     assert [pause.seconds for pause in settings.backoff_policy.customized_backoff.next][:2] == [10, 30]
     assert not settings.subscription.fifo
@@ -137,13 +129,11 @@ async def test_a_farewell_beside_the_end_of_the_telemetry_is_taken(client: ApiCl
 
 @pytest.mark.parametrize("group", ["", " ", "a b", "CID_RMQ_SYS_TRANS"])
 async def test_a_consumer_keeps_and_leaves_a_group_by_a_legal_name(client: ApiClient, group: str) -> None:
-    subscription = api.Subscription(group=api.Resource(name="group"))
-    await client.telemetry().settle(
-        api.Settings(client_type=api.SIMPLE_CONSUMER, access_point=client.endpoints, subscription=subscription)
-    )
+    settings = client.consumer_settings(api.SIMPLE_CONSUMER)
+    await client.telemetry().settle(settings)
     for name in ("Heartbeat", "NotifyClientTermination"):
         assert (await client.call(name, group=api.Resource(name=group))).status.code == api.ILLEGAL_CONSUMER_GROUP
-    assert (await client.call("NotifyClientTermination", group=subscription.group)).status.code == api.OK
+    assert (await client.call("NotifyClientTermination", group=settings.subscription.group)).status.code == api.OK
 
 
 async def test_what_is_not_there_says_so(client: ApiClient) -> None:

@@ -25,12 +25,20 @@ def seconds(count: float) -> Any:
     return duration
 
 
-async def receive(client: ApiClient, *, invisible_s: float = 30, poll_s: float = 0, **fields: Any) -> list[api.Message]:
+async def receive(
+    client: ApiClient,
+    *,
+    invisible_s: float = 30,
+    poll_s: float = 0,
+    group: api.Resource = GROUP,
+    topic: api.Resource = ORDERS,
+    **fields: Any,
+) -> list[api.Message]:
     """Returns the messages of one call. Checks the status first."""
     answers = await client.stream(
         "ReceiveMessage",
-        group=GROUP,
-        message_queue=api.MessageQueue(topic=ORDERS, id=-1),
+        group=group,
+        message_queue=api.MessageQueue(topic=topic, id=-1),
         batch_size=32,
         invisible_duration=seconds(invisible_s),
         long_polling_timeout=seconds(poll_s),
@@ -57,8 +65,7 @@ async def ack(client: ApiClient, *messages: api.Message) -> list[api.Code]:
 
 async def push_consumer(client: ApiClient) -> Telemetry:
     telemetry = client.telemetry()
-    subscription = api.Subscription(group=GROUP, subscriptions=[api.SubscriptionEntry(topic=ORDERS)])
-    await telemetry.settle(api.Settings(client_type=api.PUSH_CONSUMER, access_point=client.endpoints, subscription=subscription))
+    await telemetry.settle(client.consumer_settings(api.PUSH_CONSUMER, "orders"))
     return telemetry
 
 
@@ -209,8 +216,9 @@ async def test_a_client_that_names_no_polling_time_is_answered_half_a_request_ti
     await client.send("orders", b"hello")
     assert await ack(client, *await receive(client)) == [api.OK]
     telemetry = client.telemetry()
-    subscription = api.Subscription(group=GROUP, subscriptions=[api.SubscriptionEntry(topic=ORDERS)])
-    await telemetry.settle(api.Settings(client_type=api.SIMPLE_CONSUMER, subscription=subscription, request_timeout=seconds(100)))
+    settings = client.consumer_settings(api.SIMPLE_CONSUMER, "orders")
+    settings.request_timeout.FromSeconds(100)
+    await telemetry.settle(settings)
     call = client.channel.unary_stream(SERVICE + "ReceiveMessage")(
         service.ReceiveMessageRequest(
             group=GROUP, message_queue=api.MessageQueue(topic=ORDERS, id=-1), batch_size=1, invisible_duration=seconds(10)
@@ -235,25 +243,18 @@ async def test_an_impossible_invisible_time_is_refused_and_the_handle_stays_good
     (message,) = await receive(client)
     changed = await after(client, "ChangeInvisibleDuration", message, invisible_duration=seconds(invisible_s))
     assert changed.status.code == api.ILLEGAL_INVISIBLE_TIME
-    refused = await client.stream(
-        "ReceiveMessage", group=GROUP, message_queue=api.MessageQueue(topic=ORDERS), invisible_duration=seconds(invisible_s)
-    )
-    assert [answer.status.code for answer in refused] == [api.ILLEGAL_INVISIBLE_TIME]
-    assert f"the invisibleTime is too {'small' if invisible_s < 0 else 'large'}" in refused[0].status.message
+    status = await refused(client, message_queue=api.MessageQueue(topic=ORDERS), invisible_duration=seconds(invisible_s))
+    assert status.code == api.ILLEGAL_INVISIBLE_TIME
+    assert f"the invisibleTime is too {'small' if invisible_s < 0 else 'large'}" in status.message
     assert await ack(client, message) == [api.OK]
 
 
 async def test_a_filter_that_the_broker_does_not_take_is_refused_by_its_own_code(client: ApiClient) -> None:
     await client.send("orders", b"hello")
     for kind, expression in ((api.SQL, "price > 10"), (api.TAG, "||")):
-        (answer,) = await client.stream(
-            "ReceiveMessage",
-            group=GROUP,
-            message_queue=api.MessageQueue(topic=ORDERS),
-            invisible_duration=seconds(30),
-            filter_expression=api.FilterExpression(type=kind, expression=expression),
-        )
-        assert answer.status.code == api.ILLEGAL_FILTER_EXPRESSION, answer.status.message
+        unusable = api.FilterExpression(type=kind, expression=expression)
+        status = await refused(client, message_queue=api.MessageQueue(topic=ORDERS), filter_expression=unusable)
+        assert status.code == api.ILLEGAL_FILTER_EXPRESSION, status.message
 
 
 async def test_a_topic_that_a_send_may_make_is_waited_for(rocketmq: RocketMQ, client: ApiClient) -> None:
@@ -278,13 +279,7 @@ async def test_a_group_that_acknowledges_nothing_is_refused_in_words(rocketmq: R
     status = await refused(client, long_polling_timeout=seconds(5))
     assert status.code == api.TOO_MANY_REQUESTS
     assert "too many unacknowledged messages in topic orders: group group has 100000" in status.message
-    other = await client.stream(
-        "ReceiveMessage",
-        group=api.Resource(name="other"),
-        message_queue=api.MessageQueue(topic=ORDERS, id=-1),
-        invisible_duration=seconds(30),
-    )
-    assert [answer.message.body for answer in other if answer.HasField("message")] == [b"hello"]
+    assert [message.body for message in await receive(client, group=api.Resource(name="other"))] == [b"hello"]
 
 
 async def test_a_client_has_a_share_of_the_calls_that_wait(
@@ -331,13 +326,6 @@ async def test_a_group_and_a_topic_with_long_names_receive_what_was_not_acknowle
     topic, group = api.Resource(name="t" * 100), api.Resource(name="g" * 60)
     await client.send(topic.name, b"hello")
     for attempt in (1, 2, 3):
-        answers = await client.stream(
-            "ReceiveMessage",
-            group=group,
-            message_queue=api.MessageQueue(topic=topic, id=-1),
-            batch_size=32,
-            invisible_duration=seconds(10),
-        )
-        (message,) = [answer.message for answer in answers if answer.HasField("message")]
+        (message,) = await receive(client, group=group, topic=topic, invisible_s=10)
         assert (message.topic.name, message.body, message.system_properties.delivery_attempt) == (topic.name, b"hello", attempt)
         await rocketmq.advance(seconds=11)

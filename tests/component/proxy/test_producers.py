@@ -58,15 +58,7 @@ async def test_a_transaction_ends_as_the_client_decides(
 ) -> None:
     entry = (await client.send("orders", b"tx", message_type=api.TRANSACTION)).entries[0]
     assert not await rocketmq.messages("orders")
-    ended = await client.call(
-        "EndTransaction",
-        topic=api.Resource(name="orders"),
-        message_id=entry.message_id,
-        transaction_id=entry.transaction_id,
-        resolution=resolution,
-        source=api.SOURCE_CLIENT,
-    )
-    assert ended.status.code == api.OK
+    assert await client.end_transaction(entry, resolution, source=api.SOURCE_CLIENT) == api.OK
     assert [message.body for message in await rocketmq.messages("orders")] == ([b"tx"] if is_committed else [])
 
 
@@ -79,15 +71,7 @@ async def test_a_transaction_whose_decision_was_lost_is_checked_over_telemetry(r
     assert asked.message.topic.name == "orders"
     system = asked.message.system_properties
     assert (system.message_id, system.tag, system.message_type) == (sent.message_id, "red", api.TRANSACTION)
-    answered = await client.call(
-        "EndTransaction",
-        topic=asked.message.topic,
-        message_id=system.message_id,
-        transaction_id=asked.transaction_id,
-        resolution=api.COMMIT,
-        source=api.SOURCE_SERVER_CHECK,
-    )
-    assert answered.status.code == api.OK
+    assert await client.end_transaction(sent, topic=asked.message.topic, source=api.SOURCE_SERVER_CHECK) == api.OK
     assert [message.body for message in await rocketmq.messages("orders")] == [b"tx"]
 
 
@@ -125,28 +109,15 @@ async def test_a_decision_counts_after_a_restart_of_the_broker(rocketmq: RocketM
     await rocketmq.restart()
     assert rocketmq.grpc_endpoint == endpoint
     async with connected(endpoint) as again:
-        ended = await again.call(
-            "EndTransaction",
-            topic=api.Resource(name="orders"),
-            message_id=sent.message_id,
-            transaction_id=sent.transaction_id,
-            resolution=api.COMMIT,
-        )
-    assert ended.status.code == api.OK
+        assert await again.end_transaction(sent) == api.OK
     assert [message.body for message in await rocketmq.messages("orders")] == [b"tx"]
 
 
 async def test_a_forged_transaction_id_is_refused_in_words(rocketmq: RocketMQ, client: ApiClient) -> None:
     sent = (await client.send("orders", b"tx", message_type=api.TRANSACTION)).entries[0]
-    fields = {"topic": api.Resource(name="orders"), "message_id": sent.message_id, "resolution": api.COMMIT}
-    no_id = await client.call("EndTransaction", transaction_id="nonsense", **fields)
-    elsewhere = await client.call("EndTransaction", transaction_id="id/1/1", **fields)
-    of_other_topic = {**fields, "topic": api.Resource(name="others"), "transaction_id": sent.transaction_id}
-    assert no_id.status.code == api.INVALID_TRANSACTION_ID
-    assert elsewhere.status.code == api.INVALID_TRANSACTION_ID
-    assert (await client.call("EndTransaction", **of_other_topic)).status.code == api.INVALID_TRANSACTION_ID
-    endless = await client.call("EndTransaction", **{**fields, "message_id": "x" * 600_000}, transaction_id=sent.transaction_id)
-    assert endless.status.code == api.ILLEGAL_MESSAGE_ID
+    for forged in ({"transaction_id": "nonsense"}, {"transaction_id": "id/1/1"}, {"topic": api.Resource(name="others")}):
+        assert await client.end_transaction(sent, **forged) == api.INVALID_TRANSACTION_ID
+    assert await client.end_transaction(sent, message_id="x" * 600_000) == api.ILLEGAL_MESSAGE_ID
     assert not await rocketmq.messages("orders")
 
 

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from rocketmq_broker.client import LocalTransactionState, TransactionProducer
-from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.message import Message, MessageExt, topics
 from rocketmq_broker.testing.rocketmq import RocketMQ
-from tests.unit.testing.listeners import UNKNOWN, Consumption, Transactions
+from tests.unit.testing.listeners import UNKNOWN, Consumption, Transactions, send_in_transaction
 
 
 async def test_a_message_sent_is_consumed_and_no_time_passes(rocketmq: RocketMQ) -> None:
@@ -46,12 +46,12 @@ async def test_clients_that_the_test_makes_live_in_the_same_world(rocketmq: Rock
 
 async def test_fifteen_checks_and_the_message_is_discarded(rocketmq: RocketMQ) -> None:
     listener = Transactions(UNKNOWN, UNKNOWN)
-    producer = await rocketmq.transaction_producer("p", listener)
-    sent = await producer.send_message_in_transaction(Message(topic="orders", body=b"1"))
+    sent = await send_in_transaction(rocketmq, listener, Message(topic="orders", body=b"1"))
     await rocketmq.advance(minutes=14, seconds=30)
     assert (listener.checks, len(await rocketmq.pending())) == (15, 1)
     await rocketmq.advance(minutes=2)
     assert [one.state for one in await rocketmq.decided(sent.message_id)] == ["discarded"]
+    assert [one.message_id for one in await rocketmq.messages(topics.CHECK_MAX_TIME_TOPIC)] == [sent.message_id]
 
 
 async def test_sleeping_takes_no_time(rocketmq: RocketMQ) -> None:
@@ -66,8 +66,7 @@ async def test_a_question_that_is_not_awaited_says_so(rocketmq: RocketMQ) -> Non
 
 
 async def test_what_does_not_come_fails_with_the_story(rocketmq: RocketMQ) -> None:
-    producer = await rocketmq.transaction_producer("p", Transactions(UNKNOWN, UNKNOWN))
-    await producer.send_message_in_transaction(Message.of("orders", b"1", keys=["order-1"]))
+    await send_in_transaction(rocketmq, Transactions(UNKNOWN, UNKNOWN), Message.of("orders", b"1", keys=["order-1"]))
     with pytest.raises(AssertionError) as failure:
         await rocketmq.wait_until(lambda: False, seconds=10, what="the invoice")
     story = str(failure.value)
@@ -91,8 +90,7 @@ async def test_a_listener_that_raises_says_so_in_the_story_and_in_the_brokers_re
         def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
             raise ValueError("no total")
 
-    producer = await rocketmq.transaction_producer("p", Failing())
-    sent = await producer.send_message_in_transaction(Message.of("orders", b"1", keys=["order-1"]))
+    sent = await send_in_transaction(rocketmq, Failing(), Message.of("orders", b"1", keys=["order-1"]))
     await rocketmq.advance(seconds=10)
     story = rocketmq.story()
     why = "UNKNOWN, no decision; the listener raised ValueError: no total"

@@ -8,7 +8,7 @@ import pytest
 from rocketmq_broker.testing import RocketMQ
 from rocketmq_broker.testing.control import BAD_REQUEST, FAILED, NOT_FOUND, OK, WRONG_METHOD, Control
 from rocketmq_broker.testing.http import ControlServer
-from tests.unit.testing.listeners import UNKNOWN, Transactions, order
+from tests.unit.testing.listeners import UNKNOWN, Transactions, order, send_in_transaction
 
 
 async def test_a_lost_commit_settled_by_commands(rocketmq: RocketMQ) -> None:
@@ -114,8 +114,7 @@ async def test_commands_come_by_http_from_this_machine_alone(rocketmq: RocketMQ,
 
 
 async def test_a_transaction_that_nobody_decides_is_not_committed(rocketmq: RocketMQ) -> None:
-    producer = await rocketmq.transaction_producer("p", Transactions(UNKNOWN, UNKNOWN))
-    await producer.send_message_in_transaction(order())
+    await send_in_transaction(rocketmq, Transactions(UNKNOWN, UNKNOWN))
     status, answer = await Control(rocketmq).answer("GET", "committed", {"key": "order-1"})
     assert status == FAILED
     assert "p sends a half message to orders" in answer["error"]

@@ -2,7 +2,15 @@
 
 import pytest
 
-from rocketmq_broker.client import BrokerError, LocalTransactionState, Message, MessageExt, TransactionNotFound, local_transaction
+from rocketmq_broker.client import (
+    BrokerError,
+    LocalTransactionState,
+    Message,
+    MessageExt,
+    TransactionNotFound,
+    TransactionProducer,
+    local_transaction,
+)
 from rocketmq_broker.testing import RocketMQ
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
@@ -18,12 +26,14 @@ def ask_the_coordinator(message: MessageExt) -> LocalTransactionState:
     return UNKNOWN
 
 
+async def begin(producer: TransactionProducer, *keys: str) -> str:
+    """Sends a half message without a decision. Returns its transaction id."""
+    return str((await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=keys))).transaction_id)
+
+
 async def test_a_coordinator_in_another_process_commits_and_rolls_back(rocketmq: RocketMQ) -> None:
     producer = await rocketmq.transaction_producer("orders", coordinated)
-    sent = [
-        await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=[f"order-{number}"])) for number in (1, 2)
-    ]
-    first, second = (str(each.transaction_id) for each in sent)
+    first, second = [await begin(producer, key) for key in ("order-1", "order-2")]
     await producer.shutdown()
     await rocketmq.advance(minutes=3)
     coordinator = await rocketmq.transaction_producer("orders", coordinated)
@@ -37,24 +47,23 @@ async def test_a_coordinator_in_another_process_commits_and_rolls_back(rocketmq:
 
 async def test_a_half_message_that_was_checked_meanwhile_is_decided_by_its_newest_copy(rocketmq: RocketMQ) -> None:
     producer = await rocketmq.transaction_producer("orders", coordinated)
-    sent = await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=["order-1"]))
+    transaction_id = await begin(producer, "order-1")
     await rocketmq.advance(minutes=3)
-    await producer.end_transaction(str(sent.transaction_id), COMMIT)
+    await producer.end_transaction(transaction_id, COMMIT)
     assert await rocketmq.committed("order-1")
 
 
 async def test_a_transaction_that_nobody_has_is_not_found(rocketmq: RocketMQ) -> None:
     producer = await rocketmq.transaction_producer("orders", coordinated)
-    await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=["order-1"]))
+    await begin(producer, "order-1")
     with pytest.raises(TransactionNotFound, match="no half message has transaction id ABC"):
         await producer.end_transaction("ABC", COMMIT)
 
 
 async def test_a_transaction_that_has_the_id_as_its_key_is_not_decided(rocketmq: RocketMQ) -> None:
     producer = await rocketmq.transaction_producer("orders", coordinated)
-    sent = await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=["order-1"]))
-    transaction_id = str(sent.transaction_id)
-    await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=["order-2", transaction_id]))
+    transaction_id = await begin(producer, "order-1")
+    await begin(producer, "order-2", transaction_id)
     await producer.end_transaction(transaction_id, COMMIT)
     assert await rocketmq.committed("order-1")
     assert await rocketmq.pending("order-2")
@@ -63,9 +72,9 @@ async def test_a_transaction_that_has_the_id_as_its_key_is_not_decided(rocketmq:
 async def test_a_producer_of_another_group_decides_nothing(rocketmq: RocketMQ) -> None:
     producer = await rocketmq.transaction_producer("orders", coordinated)
     other = await rocketmq.transaction_producer("others", coordinated)
-    sent = await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=["order-1"]))
+    transaction_id = await begin(producer, "order-1")
     with pytest.raises(BrokerError, match="group"):
-        await other.end_transaction(str(sent.transaction_id), COMMIT)
+        await other.end_transaction(transaction_id, COMMIT)
     assert await rocketmq.pending("order-1")
 
 

@@ -3,10 +3,11 @@
 import pytest
 
 from rocketmq_broker.client import BrokerError, ClientError, LocalTransactionState, Message, SendFailed, SendStatus
-from rocketmq_broker.message import topics
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.testing.rocketmq import RocketMQ
-from tests.unit.testing.listeners import ROLLBACK, UNKNOWN, Consumption, Transactions, order
+from tests.unit.testing.listeners import ROLLBACK, UNKNOWN, Consumption, Transactions, order, send_in_transaction
+
+STORED_LESS_SAFELY = [ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE]
 
 
 async def test_an_answer_to_a_check_back_can_be_lost_too(rocketmq: RocketMQ) -> None:
@@ -64,8 +65,7 @@ async def test_a_half_message_whose_answer_is_lost_runs_no_local_transaction_and
 
 async def test_held_check_backs_arrive_when_they_are_released(rocketmq: RocketMQ) -> None:
     listener = Transactions(UNKNOWN)
-    producer = await rocketmq.transaction_producer("p", listener)
-    await producer.send_message_in_transaction(order())
+    await send_in_transaction(rocketmq, listener)
     with rocketmq.hold_check_backs():
         await rocketmq.advance(seconds=61)
         assert listener.checks == 0
@@ -101,9 +101,7 @@ async def test_a_send_that_is_refused_for_a_moment_is_tried_again(rocketmq: Rock
     assert (await producer.send(order())).send_status is SendStatus.SEND_OK
 
 
-@pytest.mark.parametrize(
-    "code", [ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE]
-)
+@pytest.mark.parametrize("code", STORED_LESS_SAFELY)
 async def test_a_status_of_a_stored_message_is_answered_and_the_message_is_stored(rocketmq: RocketMQ, code: ResponseCode) -> None:
     producer = await rocketmq.producer("p")
     rocketmq.refuse_sends(code, times=1)
@@ -112,9 +110,7 @@ async def test_a_status_of_a_stored_message_is_answered_and_the_message_is_store
     assert len(await rocketmq.messages("orders")) == 2
 
 
-@pytest.mark.parametrize(
-    "code", [ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE]
-)
+@pytest.mark.parametrize("code", STORED_LESS_SAFELY)
 async def test_a_half_message_that_is_not_stored_safely_is_rolled_back_and_its_local_transaction_does_not_run(
     rocketmq: RocketMQ, code: ResponseCode
 ) -> None:
@@ -202,10 +198,3 @@ async def test_a_delayed_message_comes_at_its_time(rocketmq: RocketMQ) -> None:
     assert await rocketmq.messages("orders") == []
     await rocketmq.advance(seconds=1)
     assert len(await rocketmq.messages("orders")) == 1
-
-
-async def test_a_discarded_message_lies_where_people_find_it(rocketmq: RocketMQ) -> None:
-    producer = await rocketmq.transaction_producer("p", Transactions(UNKNOWN, UNKNOWN))
-    await producer.send_message_in_transaction(order())
-    await rocketmq.advance(minutes=17)
-    assert [one.keys for one in await rocketmq.messages(topics.CHECK_MAX_TIME_TOPIC)] == [("order-1",)]

@@ -6,35 +6,9 @@ import sys
 
 import pytest
 
+from rocketmq_broker.remoting.network import Listener
 from rocketmq_broker.testing.memory_network import MemoryNetwork
-
-
-class End(asyncio.Protocol):
-    """A protocol that records its events and the data that it receives."""
-
-    def __init__(self) -> None:
-        self.transport: asyncio.Transport
-        self.data = b""
-        self.events: list[str] = []
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self.data += data
-
-    def eof_received(self) -> None:
-        self.events.append("end")
-
-    def pause_writing(self) -> None:
-        self.events.append("pause")
-
-    def resume_writing(self) -> None:
-        self.events.append("resume")
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.events.append(f"lost {type(error).__name__}" if error else "closed")
+from tests.unit.testing.simulation.simulated_links import End
 
 
 async def turns() -> None:
@@ -42,7 +16,8 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def pair(network: MemoryNetwork) -> tuple[End, End]:
+async def listening(network: MemoryNetwork) -> tuple[Listener, list[End]]:
+    """Returns a listener, and the list to which it adds the server's end of each connection."""
     servers: list[End] = []
 
     def new_server() -> End:
@@ -51,6 +26,11 @@ async def pair(network: MemoryNetwork) -> tuple[End, End]:
 
     listener = await network.bind(new_server, "127.0.0.1", 0, 10)
     listener.start()
+    return listener, servers
+
+
+async def pair(network: MemoryNetwork) -> tuple[End, End]:
+    listener, servers = await listening(network)
     client = await network.connect(End, "127.0.0.1", listener.port, None)
     return client, servers[0]
 
@@ -112,14 +92,7 @@ async def test_nobody_is_at_a_port_that_was_given_back_and_none_is_outside() -> 
 
 async def test_an_open_network_serves_sockets_as_well() -> None:
     network = MemoryNetwork()
-    servers: list[End] = []
-
-    def new_server() -> End:
-        servers.append(End())
-        return servers[-1]
-
-    listener = await network.bind(new_server, "127.0.0.1", 0, 10)
-    listener.start()
+    listener, servers = await listening(network)
     assert network.listening_sockets == 1
     _, writer = await asyncio.open_connection("127.0.0.1", listener.port)
     writer.write(b"from outside")

@@ -10,7 +10,7 @@ from rocketmq_broker.admin.broker_requests.requests import TOOLS_GROUP, BrokerRe
 from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.ids import parse_offset_message_id
-from rocketmq_broker.message.record import body_crc, encode_record, host_bytes
+from rocketmq_broker.message.record import body_crc
 from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo, MarkList, ParkedCounts
 from rocketmq_broker.protocol.bodies.topic import TopicConfigSerializeWrapper
@@ -37,6 +37,7 @@ from rocketmq_broker.protocol.headers.transaction_admin import (
     ShowTransactionRequestHeader,
 )
 from rocketmq_broker.remoting.errors import RemotingTimeout
+from tests.stored_records import encoded
 from tests.unit.client.peers import Peer, Peers, answer, success
 
 DECISION = DecideTransactionRequestHeader(transaction_id="T", commit=True, reason="by hand")
@@ -71,12 +72,7 @@ def broker_that(peer: Peer) -> tuple[BrokerRequests, Peers]:
 
 
 def a_record(queue_offset: int = 0) -> bytes:
-    host = host_bytes("127.0.0.1", 1)
-    return encode_record(
-        topic=b"t", queue_id=0, queue_offset=queue_offset, commit_log_offset=queue_offset * 100, flag=0, sys_flag=0,
-        born_timestamp=1, born_host=host, store_timestamp=2, store_host=host, reconsume_times=0, prepared_transaction_offset=0,
-        body=b"x", properties=b"", crc=body_crc(b"x"),
-    )  # fmt: skip
+    return encoded("t", b"x", queue_offset=queue_offset, commit_log_offset=queue_offset * 100, crc=body_crc(b"x"))
 
 
 @every_question

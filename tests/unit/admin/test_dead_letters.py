@@ -5,7 +5,6 @@ from typing import Any, cast
 
 import pytest
 
-from rocketmq_broker.admin.broker_requests.queue_pages import pages
 from rocketmq_broker.admin.dead_letters.content import content_of
 from rocketmq_broker.admin.dead_letters.finding import dead_letters_of, find_dead_letters, groups_with_dead_letters
 from rocketmq_broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
@@ -15,7 +14,7 @@ from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
+from rocketmq_broker.message.record import Record, host_bytes
 from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo, ParkedCounts
 from rocketmq_broker.protocol.headers.parked_admin import (
     DismissDeadLetterRequestHeader,
@@ -23,40 +22,21 @@ from rocketmq_broker.protocol.headers.parked_admin import (
     RetryDeadLetterRequestHeader,
 )
 from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
+from tests import stored_records
 
 DLQ, RETRY_TOPIC = "%DLQ%credits", "%RETRY%credits"
 OWN = {"UNIQ_KEY": "A1", "KEYS": "order-1", "RETRY_TOPIC": "orders", "TRAN_MSG": "true"}
 
 
-def stored(
-    queue_offset: int,
-    *,
-    topic: str = DLQ,
-    offset: int | None = None,
-    port: int = 1,
-    body: bytes = b"order",
-    sys_flag: int = 0,
-    **properties: str,
-) -> Record:
+def stored(queue_offset: int, *, topic: str = DLQ, offset: int | None = None, port: int = 1, **more: Any) -> Record:
+    """Returns a record. `more` are its body, its sys_flag, and properties, of which an empty one is left out."""
+    fields = {name: more.pop(name) for name in ("body", "sys_flag") if name in more}
     host = host_bytes("127.0.0.1", port)
-    return decode_record(
-        encode_record(
-            topic=topic.encode(),
-            queue_id=0,
-            queue_offset=queue_offset,
-            commit_log_offset=queue_offset * 100 if offset is None else offset,
-            flag=3,
-            sys_flag=sys_flag,
-            born_timestamp=7,
-            born_host=host,
-            store_timestamp=1000 + queue_offset,
-            store_host=host,
-            reconsume_times=16,
-            prepared_transaction_offset=0,
-            body=body,
-            properties=props.encode({name: value for name, value in {**OWN, **properties}.items() if value}),
-        )
-    )
+    return stored_records.stored(
+        topic, properties={name: value for name, value in {**OWN, **more}.items() if value}, queue_offset=queue_offset, flag=3,
+        commit_log_offset=queue_offset * 100 if offset is None else offset, born_timestamp=7, born_host=host,
+        store_timestamp=1000 + queue_offset, store_host=host, reconsume_times=16, **fields,
+    )  # fmt: skip
 
 
 class Broker:
@@ -117,17 +97,10 @@ class ApachesBroker(Broker):
         super().__init__(*records)
         self.sent: list[tuple[SendMessageRequestHeaderV2, bytes]] = []
 
-    async def count_parked(self) -> ParkedCounts:
+    async def _not_supported(self, *_: object) -> Any:
         raise NotSupported("the broker does not support this request")
 
-    async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
-        raise NotSupported("the broker does not support this request")
-
-    async def retry(self, header: RetryDeadLetterRequestHeader) -> MarkInfo:
-        raise NotSupported("the broker does not support this request")
-
-    async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
-        raise NotSupported("the broker does not support this request")
+    count_parked = marks = retry = dismiss = _not_supported
 
     async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> None:
         self.sent.append((header, body))
@@ -139,15 +112,6 @@ def session(*brokers: Broker) -> Session:
 
 def mark(queue_offset: int, treatment: str = "retried", **more: Any) -> MarkInfo:
     return MarkInfo(queue_offset, treatment, 5, "10.0.0.9:1", **more)
-
-
-@pytest.mark.parametrize("newest_first", [True, False])
-async def test_a_queue_is_read_from_either_end_without_gaps(newest_first: bool) -> None:
-    broker = Broker(*(stored(number) for number in range(40, 140)))
-
-    found = [record.queue_offset async for page in pages(cast(Any, broker), DLQ, newest_first=newest_first) for record in page]
-
-    assert found == (list(range(139, 39, -1)) if newest_first else list(range(40, 140)))
 
 
 async def test_groups_are_those_with_dead_letters_and_tell_how_many_nobody_has_treated() -> None:

@@ -3,57 +3,33 @@
 Brokers are simulated in memory, without sockets.
 """
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
 
 from rocketmq_broker.admin.broker_requests.discarded import newest_discarded
-from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.decisions import decide, resume
-from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
+from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
+from rocketmq_broker.message.record import Record, host_bytes
 from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
-from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
-from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers.transaction_admin import (
     DecideTransactionRequestHeader,
-    ListPendingTransactionsRequestHeader,
 )
-from rocketmq_broker.remoting.client import RemotingClient
-from rocketmq_broker.remoting.errors import ConnectFailed
+from tests import stored_records
 
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 
 
 def stored(topic: str, transaction_id: str, *, offset: int, queue_offset: int = 0, born_ms: int = 7, port: int = 1) -> Record:
-    encoded = props.encode(
-        {"UNIQ_KEY": transaction_id, "PGROUP": "orders", "REAL_TOPIC": "orders", "REAL_QID": "2", "TRANSACTION_CHECK_TIMES": "15"}
-    )
+    named = {"PGROUP": "orders", "REAL_TOPIC": "orders", "REAL_QID": "2", "TRANSACTION_CHECK_TIMES": "15"}
     host = host_bytes("127.0.0.1", port)
-    return decode_record(
-        encode_record(
-            topic=topic.encode(),
-            queue_id=0,
-            queue_offset=queue_offset,
-            commit_log_offset=offset,
-            flag=0,
-            sys_flag=0,
-            born_timestamp=born_ms,
-            born_host=host,
-            store_timestamp=1000 + offset,
-            store_host=host,
-            reconsume_times=0,
-            prepared_transaction_offset=0,
-            body=b"order",
-            properties=encoded,
-        )
-    )
+    return stored_records.stored(
+        topic, properties={"UNIQ_KEY": transaction_id, **named}, queue_offset=queue_offset, commit_log_offset=offset,
+        born_timestamp=born_ms, born_host=host, store_timestamp=1000 + offset, store_host=host,
+    )  # fmt: skip
 
 
 class Broker:
@@ -133,20 +109,12 @@ async def test_a_discarded_message_is_resumed_by_its_transaction_id() -> None:
     assert (resumed.message_id, resumed.is_resumed) == (offset_message_id(record.store_host, 500), True)
 
 
-async def test_what_was_resumed_since_is_not_resumed_again() -> None:
+@pytest.mark.parametrize("word", ["A", offset_message_id(host_bytes("127.0.0.1", 1), 500)])
+async def test_what_was_resumed_since_is_not_resumed_again(word: str) -> None:
     broker = Broker(records=[stored(DISCARD_TOPIC, "A", offset=500), stored(HALF_TOPIC, "A", offset=900)])
 
     with pytest.raises(Refused, match="discarded message already resumed"):
-        await resume(session(broker), "A")
-    assert broker.resumed == []
-
-
-async def test_by_its_message_id_neither() -> None:
-    discarded = stored(DISCARD_TOPIC, "A", offset=500)
-    broker = Broker(records=[discarded, stored(HALF_TOPIC, "A", offset=900)])
-
-    with pytest.raises(Refused, match="discarded message already resumed"):
-        await resume(session(broker), offset_message_id(discarded.store_host, 500))
+        await resume(session(broker), word)
     assert broker.resumed == []
 
 
@@ -228,75 +196,3 @@ async def test_while_a_broker_is_silent_nothing_is_decided_by_guessing() -> None
 async def test_a_half_offset_alone_names_no_transaction_of_several_brokers() -> None:
     with pytest.raises(CannotAsk, match="--broker-addr"):
         await decide(session(Broker("127.0.0.1:1"), Broker("127.0.0.1:2")), "500", commit=True, reason="paid")
-
-
-class Answering:
-    """A remoting client whose peer responds as the test defines."""
-
-    def __init__(self, answer: Callable[[RemotingCommand], bytes]) -> None:
-        self._answer = answer
-
-    async def invoke(self, address: str, code: int, header: Any, body: bytes = b"", *, timeout_ms: int) -> RemotingCommand:
-        (request,) = FrameDecoder().feed(encode_request(code, header, body, opaque=1))
-        (answer,) = FrameDecoder().feed(self._answer(request))
-        return answer
-
-
-def requests(answer: Callable[[RemotingCommand], bytes]) -> BrokerRequests:
-    return BrokerRequests(cast(RemotingClient, Answering(answer)), "127.0.0.1:1")
-
-
-async def test_a_broker_that_does_not_know_the_request_is_taken_for_one_of_apaches() -> None:
-    apache = requests(lambda request: encode_response(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark="no"))
-
-    with pytest.raises(NotSupported, match="it is not part of Apache RocketMQ"):
-        await apache.list_pending(ListPendingTransactionsRequestHeader())
-
-
-async def test_of_a_refusal_only_the_first_line_is_said() -> None:
-    broker = requests(lambda request: encode_response(request, ResponseCode.SYSTEM_ERROR, remark="not now\njava.lang.Exception"))
-
-    with pytest.raises(Refused) as caught:
-        await broker.resume("A")
-    assert str(caught.value) == "broker 127.0.0.1:1: not now"
-
-
-async def test_an_answer_that_cannot_be_understood_is_no_traceback() -> None:
-    broker = requests(lambda request: encode_response(request, ResponseCode.SUCCESS, body=b"<html>"))
-
-    with pytest.raises(CannotAsk, match="sent an invalid response"):
-        await broker.list_pending(ListPendingTransactionsRequestHeader())
-    with pytest.raises(CannotAsk, match="sent an invalid response"):
-        await broker.pull(DISCARD_TOPIC, 0, 0, 1)
-
-
-async def test_a_topic_that_does_not_exist_yet_holds_no_discarded_messages() -> None:
-    def answer(request: RemotingCommand) -> bytes:
-        assert request.code == RequestCode.PULL_MESSAGE
-        return encode_response(request, ResponseCode.TOPIC_NOT_EXIST, remark="topic not exist")
-
-    assert await requests(answer).pull(DISCARD_TOPIC, 0, 0, 1) == ([], 0)
-
-
-async def test_of_several_brokers_one_that_fails_is_remembered_and_of_one_it_is_the_answer() -> None:
-    fine, failing = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
-
-    async def question(broker: Any) -> str:
-        if broker is failing:
-            raise CannotAsk("no connection")
-        return "fine"
-
-    both = session(fine, failing)
-    assert [answer for _, answer in await both.ask_each(question)] == ["fine"]
-    assert [str(failure) for failure in both.failures] == ["no connection"]
-    with pytest.raises(CannotAsk):
-        await session(failing).ask_each(question)
-
-
-async def test_nobody_listening_is_said_with_the_address() -> None:
-    class Nobody:
-        async def invoke(self, *args: object, **named: object) -> RemotingCommand:
-            raise ConnectFailed("no connection to 127.0.0.1:1")
-
-    with pytest.raises(CannotAsk, match=r"127\.0\.0\.1:1"):
-        await BrokerRequests(cast(RemotingClient, Nobody()), "127.0.0.1:1").resume("A")

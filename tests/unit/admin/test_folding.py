@@ -21,10 +21,6 @@ def copy(number: int) -> Event:
     )
 
 
-def whats(events: list[Event]) -> list[str]:
-    return [event.what.partition(":")[0] for event in events]
-
-
 def test_two_hundred_check_backs_are_a_few_events_with_count_pace_and_span() -> None:
     events = [HALF, *(event for number in range(1, 201) for event in check_back(number)), *check_back(201, "COMMIT")]
     kept = folded(events)

@@ -4,26 +4,16 @@ import pytest
 
 from rocketmq_broker.admin.output.records import marked_fields
 from rocketmq_broker.message.errors import CorruptRecord
-from rocketmq_broker.message.record import encode_record, host_bytes
+from rocketmq_broker.message.record import host_bytes
+from tests.stored_records import encoded
 
 
 def record(born_host: str = "127.0.0.1") -> bytes:
-    return encode_record(
-        topic=b"orders",
-        queue_id=3,
-        queue_offset=7,
-        commit_log_offset=4711,
-        flag=0,
-        sys_flag=8,
-        born_timestamp=1_700_000_000_000,
-        born_host=host_bytes(born_host, 4000),
-        store_timestamp=1_700_000_000_001,
-        store_host=host_bytes("127.0.0.1", 10911),
-        reconsume_times=2,
-        prepared_transaction_offset=99,
-        body=b"paid",
-        properties=b"KEYS\x01order-1\x02",
-    )
+    return encoded(
+        "orders", b"paid", {"KEYS": "order-1"}, queue_id=3, queue_offset=7, commit_log_offset=4711, sys_flag=8, reconsume_times=2,
+        born_timestamp=1_700_000_000_000, born_host=host_bytes(born_host, 4000), store_timestamp=1_700_000_000_001,
+        store_host=host_bytes("127.0.0.1", 10911), prepared_transaction_offset=99,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("born_host", ["127.0.0.1", "::1"])

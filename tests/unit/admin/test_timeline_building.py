@@ -11,8 +11,9 @@ from rocketmq_broker.admin.timeline.event import BROKER, CONSUMER_OFFSETS, NOT_O
 from rocketmq_broker.admin.timeline.evidence import GroupEvidence, TimelineEvidence
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
-from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes
+from rocketmq_broker.message.record import Record, host_bytes
 from rocketmq_broker.protocol.bodies.transaction_admin import CheckBackInfo, TransactionInfo
+from tests.stored_records import stored
 
 HALF_MS = 10_000
 
@@ -20,16 +21,13 @@ HALF_MS = 10_000
 def record(
     topic: str, at_ms: int, *, checks: int | None = None, offset: int = 0, redelivery: int = 0, sys_flag: int = 0
 ) -> Record:
-    host = host_bytes("127.0.0.1", 50001)
     named = {props.UNIQUE_KEY: "id-1", props.KEYS: "order-1", props.PRODUCER_GROUP: "shops", props.REAL_TOPIC: "orders"}
     if checks is not None:
         named[props.TRANSACTION_CHECK_TIMES] = str(checks)
-    encoded = encode_record(
-        topic=topic.encode(), queue_id=2, queue_offset=7, commit_log_offset=offset, flag=0, sys_flag=sys_flag, born_timestamp=1,
-        born_host=host, store_timestamp=at_ms, store_host=host, reconsume_times=redelivery, prepared_transaction_offset=0,
-        body=b"paid", properties=props.encode(named),
+    return stored(
+        topic, b"paid", named, queue_id=2, queue_offset=7, commit_log_offset=offset, sys_flag=sys_flag, store_timestamp=at_ms,
+        born_host=host_bytes("127.0.0.1", 50001), reconsume_times=redelivery,
     )  # fmt: skip
-    return decode_record(encoded)
 
 
 def half(at_ms: int = HALF_MS, *, checks: int | None = None, offset: int = 0) -> Record:

@@ -5,16 +5,12 @@ import pytest
 from rocketmq_broker.client import IllegalConfiguration, Producer, PullConsumer, PushConsumer
 
 
-@pytest.mark.parametrize("kind", [PushConsumer, PullConsumer])
-def test_a_consumer_group_that_leaves_no_room_for_its_retry_topic_is_refused(
-    kind: type[PushConsumer] | type[PullConsumer],
+@pytest.mark.parametrize(
+    ("kind", "most", "words"), [(PushConsumer, 120, "at most 120"), (PullConsumer, 120, "at most 120"), (Producer, 255, "longer")]
+)
+def test_a_consumer_group_leaves_room_for_its_retry_topic_and_a_producer_group_has_none(
+    kind: type[PushConsumer | PullConsumer | Producer], most: int, words: str
 ) -> None:
-    assert kind("g" * 120).group == "g" * 120
-    with pytest.raises(IllegalConfiguration, match="at most 120"):
-        kind("g" * 121)
-
-
-def test_a_producer_group_has_no_retry_topic() -> None:
-    assert Producer("g" * 255).group == "g" * 255
-    with pytest.raises(IllegalConfiguration, match="longer"):
-        Producer("g" * 256)
+    assert kind("g" * most).group == "g" * most
+    with pytest.raises(IllegalConfiguration, match=words):
+        kind("g" * (most + 1))

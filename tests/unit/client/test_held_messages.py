@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -10,22 +9,16 @@ import pytest
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessagesWithdrawn
 from rocketmq_broker.client.listeners import MessageListener
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
-from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
 from rocketmq_broker.client.push.listener_runners import ListenerThreads
-from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
-from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
 from rocketmq_broker.client.rebalance.assignment import Consumption
 from rocketmq_broker.message import MessageExt
 from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message
-from tests.unit.client.push.test_consumption import Return
+from tests.unit.client.push.test_consumption import Return, concurrent, orderly
 from tests.waiting import until
 
 LONG_S = 60
 Make = Callable[[MessageListener], Consumption]
-
-
-STATISTICS = ConsumerStatistics(time.monotonic)
 
 
 @pytest.fixture
@@ -42,16 +35,9 @@ def returned() -> Return:
 
 @pytest.fixture(params=["concurrent", "orderly"])
 def make(request: pytest.FixtureRequest, threads: ListenerThreads, returned: Return) -> Make:
-    def concurrent(listener: MessageListener) -> Consumption:
-        return ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=1, statistics=STATISTICS)  # type: ignore[arg-type]
-
-    def orderly(listener: MessageListener) -> Consumption:
-        return OrderlyConsumption(
-            listener, threads, lambda _: None, returned, None, batch_size=1, max_reconsume_times=0,  # type: ignore[arg-type]
-            statistics=STATISTICS,
-        )  # fmt: skip
-
-    return concurrent if request.param == "concurrent" else orderly
+    if request.param == "concurrent":
+        return lambda listener: concurrent(threads, listener, returned)
+    return lambda listener: orderly(threads, listener, returned=returned, limit=0)
 
 
 class Holder:
@@ -141,7 +127,7 @@ async def test_a_listener_that_says_withdrawn_of_messages_that_are_not_has_faile
         raise MessagesWithdrawn("the messages were withdrawn")
 
     queue = pulled()
-    consumption = ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=1, statistics=STATISTICS)  # type: ignore[arg-type]
+    consumption = concurrent(threads, listener, returned)
     consumption.arrived(queue, [message(0)])
     await until(lambda: queue.message_count == 0)
     assert returned.taken == [(0, 0)]

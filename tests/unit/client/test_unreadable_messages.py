@@ -1,10 +1,7 @@
 """Decompression bombs and damaged bodies become dead letters, and the queue's next messages are consumed."""
 
-# ruff: noqa: E501
-
-import time
 import zlib
-from typing import Any, cast
+from dataclasses import replace
 
 import pytest
 
@@ -15,28 +12,22 @@ from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.pull.queue_requests import messages_of
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
 from rocketmq_broker.client.push.listener_runners import ListenerThreads
-from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
-from rocketmq_broker.message import MessageExt, MessageQueue, sysflag
+from rocketmq_broker.message import MessageExt, sysflag
 from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
-from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes, to_message
+from rocketmq_broker.message.record import Record, to_message
 from rocketmq_broker.protocol.errors import BodyError
 from rocketmq_broker.world import World
 from tests.passing_time import SteadyClock
+from tests.stored_records import stored
+from tests.unit.client.messages import QUEUE
+from tests.unit.client.push.test_consumption import Return, concurrent, orderly
 from tests.waiting import until
-
-QUEUE = MessageQueue("orders", "broker-a", 0)
 
 
 def record(queue_offset: int, body: bytes, sys_flag: int = sysflag.COMPRESSED) -> Record:
-    host = host_bytes("127.0.0.1", 1)
-    return decode_record(
-        encode_record(
-            topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=queue_offset * 100, flag=0, sys_flag=sys_flag,
-            born_timestamp=1, born_host=host, store_timestamp=2, store_host=host, reconsume_times=0, prepared_transaction_offset=0,
-            body=body, properties=b"UNIQ_KEY\x01M%d\x02" % queue_offset,
-        )
-    )  # fmt: skip
+    named = {"UNIQ_KEY": f"M{queue_offset}"}
+    return stored("orders", body, named, queue_offset=queue_offset, commit_log_offset=queue_offset * 100, sys_flag=sys_flag)
 
 
 def bomb(size: int) -> bytes:
@@ -62,27 +53,14 @@ def test_a_damaged_or_cut_body_is_refused(body: bytes) -> None:
 
 
 def test_a_record_with_a_topic_that_is_no_text_and_a_negative_offset_is_still_a_message() -> None:
-    host = host_bytes("127.0.0.1", 1)
-    odd = decode_record(
-        encode_record(
-            topic=b"\xd5", queue_id=0, queue_offset=-5, commit_log_offset=-1, flag=0, sys_flag=0, born_timestamp=1, born_host=host,
-            store_timestamp=2, store_host=host, reconsume_times=0, prepared_transaction_offset=0, body=b"x", properties=b"",
-        )
-    )  # fmt: skip
+    odd = replace(stored(queue_offset=-5, commit_log_offset=-1), topic=b"\xd5")
     assert to_message(odd).topic == "\N{REPLACEMENT CHARACTER}"
     assert to_message(odd).message_id.endswith("FFFFFFFFFFFFFFFF")
 
 
-def test_bombs_do_not_add_up_in_one_pull() -> None:
-    records = [record(offset, bomb(800)) for offset in range(5)]
-
-    messages, left_for_later = messages_of(records, "broker-a", max_body_length=1000)
-
-    assert ([message.queue_offset for message in messages], left_for_later) == ([0], 1)
-
-
-def test_the_beginnings_of_bombs_do_not_add_up_either() -> None:
-    records = [record(offset, bomb(2000)) for offset in range(5)]
+@pytest.mark.parametrize("size", [800, 2000], ids=["whole", "their beginnings"])
+def test_bombs_do_not_add_up_in_one_pull(size: int) -> None:
+    records = [record(offset, bomb(size)) for offset in range(5)]
 
     messages, left_for_later = messages_of(records, "broker-a", max_body_length=1000)
 
@@ -95,20 +73,6 @@ def test_what_no_reader_takes_is_marked_and_named_in_the_log(caplog: pytest.LogC
     assert left_for_later is None
     assert [type(message) for message in messages] == [UnreadableMessage, MessageExt]
     assert "message M0 of topic orders cannot be read: body at 0 is too long" in caplog.text
-
-
-class Return:
-    """A broker that accepts returned messages and keeps their delay levels."""
-
-    def __init__(self) -> None:
-        self.given: list[tuple[str, int]] = []
-
-    async def give_back(self, message: MessageExt, delay_level: int) -> bool:
-        self.given.append((message.message_id, delay_level))
-        return True
-
-    async def to_dead_letters(self, message: MessageExt) -> bool:
-        return await self.give_back(message, -1)
 
 
 def pulled() -> list[MessageExt]:
@@ -125,12 +89,12 @@ async def test_an_unreadable_message_goes_to_the_dead_letters_and_the_queue_move
         seen.extend(message.body for message in messages)
         return ConsumeStatus.CONSUME_SUCCESS
 
-    given, threads = Return(), ListenerThreads("listener", 1, None)
-    rest: Any = {"batch_size": batch_size, "statistics": ConsumerStatistics(time.monotonic)}
-    kind: Any = ConcurrentConsumption
+    returned, threads = Return(), ListenerThreads("listener", 1, None)
+    consumption: ConcurrentConsumption | OrderlyConsumption
     if is_orderly:
-        kind, rest = OrderlyConsumption, {**rest, "locks": None, "max_reconsume_times": None}
-    consumption = kind(listener, threads, lambda _: None, cast(Any, given), **rest)
+        consumption = orderly(threads, listener, returned=returned, batch_size=batch_size)
+    else:
+        consumption = concurrent(threads, listener, returned, batch_size=batch_size)
     queue = ProcessQueue(QUEUE, 0, World())
     consumption.arrived(queue, queue.put(pulled(), 3))
 
@@ -138,7 +102,7 @@ async def test_an_unreadable_message_goes_to_the_dead_letters_and_the_queue_move
     await consumption.stop(1)
 
     assert seen == [b"a", b"b"]
-    assert given.given == [("M1", -1)]
+    assert (returned.taken, returned.dead) == (([], [1]) if is_orderly else ([(1, -1)], []))
     assert queue.committable_offset == 3
 
 
@@ -154,9 +118,13 @@ async def test_an_answer_without_sense_is_an_error_of_the_client() -> None:
         await ask(ClientError("itself"))
 
 
-def test_a_queue_whose_oldest_message_stays_stands_still() -> None:
+def queue_with_clock() -> tuple[ProcessQueue, SteadyClock]:
     clock = SteadyClock()
-    queue = ProcessQueue(QUEUE, 0, World(steady_ns=lambda: int(clock() * 1e9)))
+    return ProcessQueue(QUEUE, 0, World(steady_ns=lambda: int(clock() * 1e9))), clock
+
+
+def test_a_queue_whose_oldest_message_stays_stands_still() -> None:
+    queue, clock = queue_with_clock()
     messages = queue.put(pulled(), 3)
     clock.now_s = 100.0
     queue.acknowledge([2])
@@ -167,8 +135,7 @@ def test_a_queue_whose_oldest_message_stays_stands_still() -> None:
 
 
 def test_an_idle_queue_moves_as_long_as_pulls_are_answered() -> None:
-    clock = SteadyClock()
-    queue = ProcessQueue(QUEUE, 0, World(steady_ns=lambda: int(clock() * 1e9)))
+    queue, clock = queue_with_clock()
     clock.now_s = 29.0
     assert queue.progress.stands_still_s == 0.0
     clock.now_s = 500.0
@@ -178,8 +145,7 @@ def test_an_idle_queue_moves_as_long_as_pulls_are_answered() -> None:
 
 
 def test_messages_that_just_came_to_an_idle_queue_do_not_stand_still() -> None:
-    clock = SteadyClock()
-    queue = ProcessQueue(QUEUE, 0, World(steady_ns=lambda: int(clock() * 1e9)))
+    queue, clock = queue_with_clock()
     clock.now_s = 500.0
     queue.put(pulled(), 3)
     assert queue.progress.stands_still_s == 0.0

@@ -1,11 +1,11 @@
 from pathlib import Path
 
 from demo.commit_log import read_records, read_traces
-from rocketmq_broker.message import properties, sysflag, topics
-from rocketmq_broker.message.record import decode_record, encode_blank, encode_record
+from rocketmq_broker.message import sysflag, topics
+from rocketmq_broker.message.record import encode_blank
+from tests.stored_records import encoded
 
 SEGMENT = 4096
-HOST = bytes(8)
 
 
 class CommitLog:
@@ -20,24 +20,13 @@ class CommitLog:
     def add(
         self, topic: str, *, body: bytes = b"", queue_offset: int = 0, prepared: int | None = None, stored: int = 1, **named: str
     ) -> int:
-        encoded = encode_record(
-            topic=topic.encode(),
-            queue_id=0,
-            queue_offset=queue_offset,
-            commit_log_offset=len(self.data),
-            flag=0,
-            sys_flag=sysflag.TRANSACTION_COMMIT_TYPE if prepared is not None else 0,
-            born_timestamp=1,
-            born_host=HOST,
-            store_timestamp=stored,
-            store_host=HOST,
-            reconsume_times=0,
+        at = len(self.data)
+        flag = sysflag.TRANSACTION_COMMIT_TYPE if prepared is not None else 0
+        self.data += encoded(
+            topic, body, named, queue_offset=queue_offset, commit_log_offset=at, sys_flag=flag, store_timestamp=stored,
             prepared_transaction_offset=prepared or 0,
-            body=body,
-            properties=properties.encode(named),
-        )
-        self.data += encoded
-        return decode_record(encoded).commit_log_offset
+        )  # fmt: skip
+        return at
 
     def roll(self) -> None:
         left = -len(self.data) % SEGMENT

@@ -1,17 +1,17 @@
+import pytest
+
 from demo.reaper import groups_left
 
 
-def test_a_group_that_was_announced_is_left() -> None:
-    assert groups_left(["+17\n", "+18\n"]) == {17, 18}
-
-
-def test_a_group_that_was_taken_back_is_not_left() -> None:
-    assert groups_left(["+17\n", "+18\n", "-17\n"]) == {18}
-
-
-def test_a_restarted_process_counts_by_its_new_group() -> None:
-    assert groups_left(["+17\n", "-17\n", "+21\n"]) == {21}
-
-
-def test_taking_back_what_was_never_announced_is_harmless() -> None:
-    assert groups_left(["-17\n"]) == set()
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        (["+17\n", "+18\n"], {17, 18}),
+        (["+17\n", "+18\n", "-17\n"], {18}),
+        (["+17\n", "-17\n", "+21\n"], {21}),
+        (["-17\n"], set()),
+    ],
+    ids=["announced", "taken back", "a restarted process has a new group", "never announced"],
+)
+def test_a_group_is_left_that_was_announced_and_not_taken_back(lines: list[str], left: set[int]) -> None:
+    assert groups_left(lines) == left

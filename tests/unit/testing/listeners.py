@@ -1,7 +1,10 @@
 """Listeners whose return values the test chooses."""
 
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState
+from typing import Any
+
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, TransactionSendResult
 from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.testing.rocketmq import RocketMQ
 
 COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.COMMIT_MESSAGE,
@@ -71,3 +74,15 @@ class Consumption:
 
 def order(key: str = "order-1", **settings: object) -> Message:
     return Message.of("orders", b"1", keys=[key], **settings)  # type: ignore[arg-type]
+
+
+async def send_in_transaction(rocketmq: RocketMQ, listener: Any, message: Message | None = None) -> TransactionSendResult:
+    """Sends an order, or the message, in a transaction of a new producer of the group `p`."""
+    producer = await rocketmq.transaction_producer("p", listener)
+    return await producer.send_message_in_transaction(order() if message is None else message)
+
+
+def to_dead_letters(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+    """Fails for good: the messages become dead letters without a redelivery."""
+    context.delay_level_when_next_consume = -1
+    return ConsumeStatus.RECONSUME_LATER

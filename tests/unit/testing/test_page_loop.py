@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import Iterator
 
 import pytest
 
@@ -22,10 +23,15 @@ async def lose_a_commit() -> tuple[str, bytes, bytes]:
         return rocketmq.story(), rocketmq.commit_log(), rocketmq.commit_log(is_synced=True)
 
 
-def test_a_broker_on_it_leaves_the_bytes_of_any_other_loop() -> None:
+@pytest.fixture
+def loop() -> Iterator[PageLoop]:
     loop = PageLoop()
-    story, log, synced = loop.complete(lose_a_commit())
+    yield loop
     loop.close()
+
+
+def test_a_broker_on_it_leaves_the_bytes_of_any_other_loop(loop: PageLoop) -> None:
+    story, log, synced = loop.complete(lose_a_commit())
     assert (story, log, synced) == asyncio.run(lose_a_commit())
     assert log.rstrip(b"\0") == synced.rstrip(b"\0") != b""
     assert len(hashlib.sha256(log).hexdigest()) == 64
@@ -42,8 +48,7 @@ def test_a_coroutine_completes_inside_another_running_loop_as_in_a_page() -> Non
     assert asyncio.run(outer()) == "done"
 
 
-def test_a_function_that_waits_for_the_loop_is_called_between_two_of_its_turns() -> None:
-    loop = PageLoop()
+def test_a_function_that_waits_for_the_loop_is_called_between_two_of_its_turns(loop: PageLoop) -> None:
     order: list[str] = []
 
     async def noted(word: str) -> str:
@@ -58,11 +63,9 @@ def test_a_function_that_waits_for_the_loop_is_called_between_two_of_its_turns()
 
     assert loop.complete(work()) == "insideafter it"
     assert order == ["inside", "after it", "outside is done"]
-    loop.close()
 
 
-def test_functions_called_outside_may_call_each_other_and_fail() -> None:
-    loop = PageLoop()
+def test_functions_called_outside_may_call_each_other_and_fail(loop: PageLoop) -> None:
 
     def fail() -> str:
         raise ValueError("no credit")
@@ -76,11 +79,9 @@ def test_functions_called_outside_may_call_each_other_and_fail() -> None:
     with pytest.raises(ValueError, match="no credit"):
         loop.complete(outer())
     assert loop.complete(asyncio.sleep(0, "goes on")) == "goes on"
-    loop.close()
 
 
-def test_a_function_is_not_called_if_its_caller_gave_up() -> None:
-    loop = PageLoop()
+def test_a_function_is_not_called_if_its_caller_gave_up(loop: PageLoop) -> None:
     called: list[str] = []
 
     async def give_up() -> None:
@@ -89,21 +90,16 @@ def test_a_function_is_not_called_if_its_caller_gave_up() -> None:
 
     loop.complete(give_up())
     assert called == ["second"]
-    loop.close()
 
 
-def test_a_wait_without_a_timer_raises_instead_of_freezing_the_page() -> None:
-    loop = PageLoop()
+def test_a_wait_without_a_timer_raises_instead_of_freezing_the_page(loop: PageLoop) -> None:
     with pytest.raises(NothingHappens):
         loop.complete(asyncio.Event().wait())  # type: ignore[arg-type]
-    loop.close()
 
 
-def test_it_has_no_sockets() -> None:
-    loop = PageLoop()
+def test_it_has_no_sockets(loop: PageLoop) -> None:
     with pytest.raises(OSError, match="no sockets"):
         loop.add_reader(0, print)
-    loop.close()
 
 
 async def test_a_file_of_the_store_can_be_read() -> None:

@@ -5,27 +5,13 @@ import socket
 import threading
 import time
 from asyncio.proactor_events import BaseProactorEventLoop
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 import pytest
 
 from rocketmq_broker.testing import RocketMQ, virtual_time
 from rocketmq_broker.testing.virtual_time import NothingHappens, VirtualTime, without_threads
+from tests.passing_time import in_virtual_time
 from tests.unit.testing.listeners import UNKNOWN, Transactions, order
-
-T = TypeVar("T")
-
-
-def run(work: Callable[[VirtualTime], Awaitable[T]]) -> T:
-    """Runs the work on a new event loop in virtual time. Returns its result."""
-    virtual = VirtualTime(0)
-
-    async def begin() -> T:
-        return await work(virtual)
-
-    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
-        return runner.run(begin())
 
 
 def test_a_sleep_takes_time_of_the_test_alone() -> None:
@@ -34,7 +20,7 @@ def test_a_sleep_takes_time_of_the_test_alone() -> None:
         return virtual.elapsed_s
 
     began_s = time.monotonic()
-    assert run(work) == pytest.approx(1000)
+    assert in_virtual_time(work) == pytest.approx(1000)
     assert time.monotonic() - began_s < 100
 
 
@@ -48,7 +34,7 @@ def test_timers_fire_after_half_a_year_as_well() -> None:
         return due.is_set()
 
     # A float of seconds is coarser than the loop's resolution there: what was due now never fired, and the loop turned for ever.
-    assert run(work)
+    assert in_virtual_time(work)
 
 
 def test_timers_fire_in_their_order_each_at_its_time() -> None:
@@ -60,7 +46,7 @@ def test_timers_fire_in_their_order_each_at_its_time() -> None:
         await virtual.advance(25)
         return fired
 
-    assert run(work) == [10, 20]
+    assert in_virtual_time(work) == [10, 20]
 
 
 def test_all_that_follows_from_a_timer_happens_before_advance_returns() -> None:
@@ -77,7 +63,7 @@ def test_all_that_follows_from_a_timer_happens_before_advance_returns() -> None:
         assert task.done()
         return done
 
-    assert run(work) == ["on a thread", "after it"]
+    assert in_virtual_time(work) == ["on a thread", "after it"]
 
 
 def test_a_clock_of_the_world_and_that_of_the_loop_go_alike() -> None:
@@ -87,7 +73,7 @@ def test_a_clock_of_the_world_and_that_of_the_loop_go_alike() -> None:
         await asyncio.sleep(60)
         return loop.time() - before[0], virtual.wall_ns() - before[1], virtual.steady_ns() - before[2]
 
-    loop_s, wall_ns, steady_ns = run(work)
+    loop_s, wall_ns, steady_ns = in_virtual_time(work)
     assert wall_ns == steady_ns
     assert loop_s == pytest.approx(60) == pytest.approx(wall_ns / 1e9)
 
@@ -102,7 +88,7 @@ def test_time_goes_on_as_it_does_outside_while_a_socket_leads_there() -> None:
             asyncio.get_running_loop().remove_reader(here)
             return time.monotonic() - began_s
 
-    assert run(work) >= 0.049
+    assert in_virtual_time(work) >= 0.049
 
 
 def test_time_can_be_advanced_although_a_socket_leads_out() -> None:
@@ -114,7 +100,7 @@ def test_time_can_be_advanced_although_a_socket_leads_out() -> None:
             asyncio.get_running_loop().remove_reader(here)
             return virtual.elapsed_s
 
-    assert run(work) >= 3600
+    assert in_virtual_time(work) >= 3600
 
 
 def test_who_waits_for_what_never_comes_learns_it() -> None:
@@ -128,7 +114,7 @@ def test_who_waits_for_what_never_comes_learns_it() -> None:
         ticking.cancel()
 
     with pytest.raises(NothingHappens, match="3600 s"):
-        run(work)
+        in_virtual_time(work)
 
 
 def test_a_thread_that_waits_for_the_loops_time_is_not_waited_for() -> None:
@@ -147,7 +133,7 @@ def test_a_thread_that_waits_for_the_loops_time_is_not_waited_for() -> None:
         await held()
         return virtual.elapsed_s
 
-    assert run(work) == pytest.approx(100, abs=5)
+    assert in_virtual_time(work) == pytest.approx(100, abs=5)
 
 
 def test_a_thread_that_hangs_does_not_stop_time_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +147,7 @@ def test_a_thread_that_hangs_does_not_stop_time_for_ever(monkeypatch: pytest.Mon
         await hanging
         return virtual.elapsed_s
 
-    assert run(work) >= 60
+    assert in_virtual_time(work) >= 60
 
 
 def test_time_goes_forward_only() -> None:
@@ -169,7 +155,7 @@ def test_time_goes_forward_only() -> None:
         await virtual.advance(-1)
 
     with pytest.raises(ValueError, match="must not be negative"):
-        run(work)
+        in_virtual_time(work)
 
 
 def test_what_begins_without_threads_is_done_on_the_loop() -> None:
@@ -178,7 +164,7 @@ def test_what_begins_without_threads_is_done_on_the_loop() -> None:
             here = asyncio.create_task(asyncio.to_thread(threading.get_ident))
         return await here, await asyncio.to_thread(threading.get_ident)
 
-    here, elsewhere = run(work)
+    here, elsewhere = in_virtual_time(work)
     assert here == threading.get_ident() != elsewhere
 
 

@@ -6,14 +6,13 @@ from html import unescape
 
 import pytest
 
-from rocketmq_broker.client import LocalTransactionState, Message
+from rocketmq_broker.client import Message
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.component.admin.console.test_screens import order, refuse
 from tests.component.admin.test_in_hand import pop
 from tests.unit.admin.console.visitor import Visitor
-from tests.unit.testing.listeners import InTurn
+from tests.unit.testing.listeners import COMMIT, UNKNOWN, InTurn
 
-COMMIT, UNKNOWN = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.UNKNOWN
 FINDINGS = {
     "abandoned": "cannot be checked back, because no producer of leavers is online",
     "discarded": "discarded messages of losers need an operator",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
+from rocketmq_broker.client.listeners import MessageListener
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.console.visitor import Visitor, hidden_fields
 
@@ -95,6 +96,14 @@ def test_a_form_without_the_token_of_a_page_changes_nothing(action: str, rocketm
     assert "No user topics yet" in visitor.sees("/topics")
 
 
+def taking(keys: list[str]) -> MessageListener:
+    def take(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        keys.extend(key for message in messages for key in message.keys)
+        return ConsumeStatus.CONSUME_SUCCESS
+
+    return take
+
+
 class TestResettingAGroup:
     """Tests of a reset. The group `credits` has consumed two of three messages and has left."""
 
@@ -120,11 +129,7 @@ class TestResettingAGroup:
         rocketmq.producer("makers").send(Message.of("orders", b"paid", keys=[key]))
 
     def consume(self, rocketmq: SyncRocketMQ, taken: list[str]) -> None:
-        def take(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-            taken.extend(key for message in messages for key in message.keys)
-            return ConsumeStatus.CONSUME_SUCCESS
-
-        consumer = rocketmq.consumer("credits", "orders", take)
+        consumer = rocketmq.consumer("credits", "orders", taking(taken))
         rocketmq.advance(minutes=1)
         consumer.shutdown()
         rocketmq.advance(minutes=1)
@@ -178,12 +183,7 @@ class TestResettingAGroup:
 
     def test_members_that_are_online_go_there(self, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
         again: list[str] = []
-
-        def take(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-            again.extend(key for message in messages for key in message.keys)
-            return ConsumeStatus.CONSUME_SUCCESS
-
-        rocketmq.consumer("credits", "orders", take)
+        rocketmq.consumer("credits", "orders", taking(again))
         rocketmq.advance(minutes=1)
         assert again == ["three"]
         seen = visitor.posts(self.dry_run("first"), "/group/reset/do", is_sure="yes")

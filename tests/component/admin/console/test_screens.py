@@ -13,13 +13,7 @@ from rocketmq_broker.admin.timeline.event import Event
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
-from tests.unit.testing.listeners import InTurn
-
-COMMIT, ROLLBACK, UNKNOWN = (
-    LocalTransactionState.COMMIT_MESSAGE,
-    LocalTransactionState.ROLLBACK_MESSAGE,
-    LocalTransactionState.UNKNOWN,
-)
+from tests.unit.testing.listeners import COMMIT, UNKNOWN, Consumption, InTurn
 
 
 def order(rocketmq: SyncRocketMQ, *states: LocalTransactionState, body: bytes = b"paid", key: str = "order-1") -> str:
@@ -30,10 +24,6 @@ def order(rocketmq: SyncRocketMQ, *states: LocalTransactionState, body: bytes = 
 
 def refuse(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
     return ConsumeStatus.RECONSUME_LATER
-
-
-def accept(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    return ConsumeStatus.CONSUME_SUCCESS
 
 
 EVERY_SCREEN = ("/", "/pending", "/discarded", "/dead-letters", "/decided", "/topics", "/groups", "/clients", "/messages")
@@ -205,7 +195,7 @@ class TestDeadLetters:
 
 def test_topics_and_groups_are_shown_with_what_they_hold_and_their_lag(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
     rocketmq.producer("makers").send(Message.of("orders", b"one", keys=["order-1"], tags="created"))
-    consumer = rocketmq.consumer("credits", "orders", accept)
+    consumer = rocketmq.consumer("credits", "orders", Consumption())
     rocketmq.advance(minutes=1)
     assert "orders" in visitor.sees("/topics")
     assert "%RETRY%credits" in visitor.sees("/topics?all=yes")
@@ -221,7 +211,7 @@ def test_a_group_whose_members_subscribe_to_different_messages_is_marked(rocketm
     order(rocketmq, COMMIT)
     rocketmq.producer("refunders").create_topic("refunds")
     for topic in ("orders", "refunds"):
-        rocketmq.consumer("credits", topic, accept, instance_name=topic)
+        rocketmq.consumer("credits", topic, Consumption(), instance_name=topic)
     rocketmq.advance(minutes=1)
     assert "subscriptions differ" in visitor.sees("/groups")
     seen = visitor.sees("/group?group=credits")
@@ -230,7 +220,7 @@ def test_a_group_whose_members_subscribe_to_different_messages_is_marked(rocketm
 
 
 def test_a_message_is_found_by_its_key_with_who_has_consumed_it(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
-    rocketmq.consumer("credits", "orders", accept)
+    rocketmq.consumer("credits", "orders", Consumption())
     order(rocketmq, COMMIT)
     rocketmq.advance(minutes=1)
     seen = visitor.sees("/messages?word=order-1&topic=orders")

@@ -139,23 +139,3 @@ async def test_only_messages_with_a_wanted_tag_arrive(rocketmq: RocketMQ) -> Non
         async with running(wanting):
             await rocketmq.wait_until(lambda: len(inbox.bodies) == 2)
     assert inbox.bodies == ["Aa", "paid"]
-
-
-async def test_a_pull_consumer_goes_on_where_it_committed(rocketmq: RocketMQ) -> None:
-    async with running(Producer("p", namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer:
-        (queue,) = await fill(producer, "orders", 10, queue_count=1)
-    async with running(PullConsumer("reader", namesrv_addr=rocketmq.namesrv_addr)) as reader:
-        reader.assign([queue])
-        first = await reader.poll(60_000, max_messages=4)
-        await reader.commit()
-        assert await reader.committed(queue) == 4
-        await reader.poll(60_000, max_messages=2)
-    async with running(PullConsumer("reader", namesrv_addr=rocketmq.namesrv_addr)) as reader:
-        reader.assign([queue])
-        second = await reader.poll(60_000, max_messages=4)
-        reader.seek(queue, 9)
-        last = await reader.poll(60_000, max_messages=1)
-        pulled = await reader.pull(queue, 2, max_messages=3)
-        assert (await reader.min_offset(queue), await reader.max_offset(queue)) == (0, 10)
-    assert [message.queue_offset for message in (*first, *second, *last)] == [0, 1, 2, 3, 4, 5, 6, 7, 9]
-    assert ([message.queue_offset for message in pulled.messages], pulled.next_offset) == ([2, 3, 4], 5)

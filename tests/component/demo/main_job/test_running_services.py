@@ -29,9 +29,10 @@ def test_a_password_comes_from_its_file(tmp_path: Path) -> None:
     assert "p%40ss" not in repr(services)
 
 
-def test_a_password_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(DemoError, match="ORDER_DATABASE_PASSWORD_FILE: cannot read /absent: No such file or directory"):
-        services_of({**DATABASES, "ORDER_DATABASE_PASSWORD_FILE": "/absent"})
+@pytest.mark.parametrize("name", ["ORDER_DATABASE_PASSWORD_FILE", "ORDER_API_KEY_FILE"])
+def test_a_file_that_is_not_there_is_named_with_its_variable(name: str) -> None:
+    with pytest.raises(DemoError, match=f"{name}: cannot read /absent: No such file or directory"):
+        services_of({**DATABASES, name: "/absent"})
 
 
 def test_the_key_of_the_order_service_comes_from_its_file_and_is_not_shown(tmp_path: Path) -> None:
@@ -40,11 +41,6 @@ def test_the_key_of_the_order_service_comes_from_its_file_and_is_not_shown(tmp_p
     assert services.api_key == "a key"
     assert "a key" not in repr(services)
     assert services_of(DATABASES).api_key == ""
-
-
-def test_a_key_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(DemoError, match="ORDER_API_KEY_FILE: cannot read /absent"):
-        services_of({**DATABASES, "ORDER_API_KEY_FILE": "/absent"})
 
 
 def test_a_store_without_a_commit_log_is_named(tmp_path: Path) -> None:

@@ -67,35 +67,33 @@ def runs(system: System, keeper: Keeper, tmp_path: Path) -> Runs:
 
 
 @pytest.fixture
-def visitor(system: System, keeper: Keeper, runs: Runs, rocketmq: SyncRocketMQ) -> Iterator[Visitor]:
-    added = extension(system, keeper, runs, cast(SecondOpinion, None), ADDRESSES)
+def opinion() -> object:
+    return None
+
+
+@pytest.fixture
+def visitor(system: System, keeper: Keeper, runs: Runs, opinion: object, rocketmq: SyncRocketMQ) -> Iterator[Visitor]:
+    added = extension(system, keeper, runs, cast(SecondOpinion, opinion), ADDRESSES)
     app = create_console(ConsoleSettings(), Target(namesrv_addr=rocketmq.namesrv_addr), added)
     with TestClient(app, base_url=PAGE_OF_CONSOLE) as client:
         yield Visitor(client)
 
 
+def opinion_of(**spark: object) -> object:
+    return SimpleNamespace(spark=SimpleNamespace(**spark), latest=lambda: None)
+
+
 @pytest.mark.parametrize(
-    ("spark", "sees", "button"),
+    ("opinion", "sees", "button"),
     [
-        ({"is_complete": True, "has_failed": False, "last_line": ""}, "Ask Spark", "ask-spark"),
-        (
-            {"is_complete": False, "has_failed": False, "last_line": "3 of 6 packages fetched, 40 MB"},
-            "3 of 6 packages fetched, 40 MB",
-            None,
-        ),
-        ({"is_complete": False, "has_failed": True, "last_line": "Java 17 is missing"}, "Java 17 is missing", "install-spark"),
+        (opinion_of(is_complete=True, has_failed=False, last_line=""), "Ask Spark", ["ask-spark"]),
+        (opinion_of(is_complete=False, has_failed=False, last_line="3 of 6 packages fetched"), "3 of 6 packages fetched", []),
+        (opinion_of(is_complete=False, has_failed=True, last_line="Java 17 is missing"), "Java 17 is missing", ["install-spark"]),
     ],
 )
-def test_the_second_opinion_is_offered_once_spark_is_there(
-    system: System, keeper: Keeper, runs: Runs, rocketmq: SyncRocketMQ, spark: dict[str, object], sees: str, button: str | None
-) -> None:
-    opinion = SimpleNamespace(spark=SimpleNamespace(**spark), latest=lambda: None)
-    added = extension(system, keeper, runs, cast(SecondOpinion, opinion), ADDRESSES)
-    app = create_console(ConsoleSettings(), Target(namesrv_addr=rocketmq.namesrv_addr), added)
-    with TestClient(app, base_url=PAGE_OF_CONSOLE) as client:
-        visitor = Visitor(client)
-        assert sees in visitor.sees("/second-opinion")
-        assert re.findall(r'<button id="([a-z-]+-spark)"', visitor.html("/second-opinion")) == ([button] if button else [])
+def test_the_second_opinion_is_offered_once_spark_is_there(sees: str, button: list[str], visitor: Visitor) -> None:
+    assert sees in visitor.sees("/second-opinion")
+    assert re.findall(r'<button id="([a-z-]+-spark)"', visitor.html("/second-opinion")) == button
 
 
 def test_the_first_page_says_what_runs_with_links_and_offers_each_scenario(visitor: Visitor) -> None:
@@ -196,22 +194,15 @@ def test_the_steps_of_an_order_without_its_credit_are_as_the_broker_says(state: 
     assert " ".join(step.state.name for step in found) == steps
 
 
+PEN = {"customer": "li", "article": "pen", "quantity": "1", "price": "1"}
+
+
 @pytest.mark.parametrize(
     ("action", "fields", "sentence", "kept"),
     [
-        (
-            "/orders/place",
-            {"customer": "李雷", "article": "pen", "quantity": "0", "price": "7"},
-            "The quantity must be an integer",
-            "李雷",
-        ),
-        (
-            "/orders/place",
-            {"customer": "li", "article": "pen", "quantity": "1", "price": "1.999"},
-            "The price must be a number",
-            "1.999",
-        ),
-        ("/orders/place", {"customer": "away", "article": "pen", "quantity": "1", "price": "1"}, "does not respond", "away"),
+        ("/orders/place", {**PEN, "customer": "李雷", "quantity": "0"}, "The quantity must be an integer", "李雷"),
+        ("/orders/place", {**PEN, "price": "1.999"}, "The price must be a number", "1.999"),
+        ("/orders/place", {**PEN, "customer": "away"}, "does not respond", "away"),
         ("/orders/pay", {"order": "A-17"}, "The order service does not respond", ""),
         ("/orders/pay", {"order": "../x"}, "Invalid order id", ""),
         ("/scenarios/start", {"scenario": "none", "from": "start"}, "Unknown scenario none", ""),

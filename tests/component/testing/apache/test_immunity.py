@@ -10,7 +10,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 from rocketmq_broker.testing import RocketMQ
 from rocketmq_broker.testing.apache.immunity import Immunity, find_immunity, scans_until_check, with_check_interval
-from tests.unit.testing.listeners import COMMIT, UNKNOWN, Transactions, order
+from tests.unit.testing.listeners import COMMIT, UNKNOWN, Transactions, order, send_in_transaction
 
 NAME = props.CHECK_IMMUNITY_TIME_IN_SECONDS
 
@@ -75,16 +75,14 @@ class TestLookedAtEveryTwoSeconds:
 
     async def test_it_is_asked_about_once_the_immunity_is_over(self, rocketmq: RocketMQ) -> None:
         listener = Transactions(UNKNOWN, COMMIT)
-        producer = await rocketmq.transaction_producer("p", listener)
-        await producer.send_message_in_transaction(immune_order(10))
+        await send_in_transaction(rocketmq, listener, immune_order(10))
         await rocketmq.advance(seconds=11)
         await rocketmq.committed("order-1")
 
     async def test_with_apache_its_checks_are_used_up_and_nobody_is_asked(self, rocketmq: RocketMQ) -> None:
         rocketmq.as_apache()
         listener = Transactions(UNKNOWN, COMMIT)
-        producer = await rocketmq.transaction_producer("p", listener)
-        await producer.send_message_in_transaction(immune_order(10))
+        await send_in_transaction(rocketmq, listener, immune_order(10))
         await rocketmq.advance(seconds=7)
         assert [one.checks for one in await rocketmq.pending()] == [3]
         await rocketmq.advance(seconds=2)
@@ -95,8 +93,7 @@ class TestLookedAtEveryTwoSeconds:
     async def test_an_immunity_that_ends_before_the_checks_do_leaves_some(self, rocketmq: RocketMQ) -> None:
         rocketmq.as_apache()
         listener = Transactions(UNKNOWN, COMMIT)
-        producer = await rocketmq.transaction_producer("p", listener)
-        await producer.send_message_in_transaction(immune_order(5))
+        await send_in_transaction(rocketmq, listener, immune_order(5))
         await rocketmq.advance(seconds=7)
         assert listener.checks == 1
         await rocketmq.committed("order-1")
@@ -108,16 +105,14 @@ class TestLookedAtEveryTwoSeconds:
         if is_like_apache:
             rocketmq.as_apache()
         listener = Slow(3)
-        producer = await rocketmq.transaction_producer("p", listener)
-        await producer.send_message_in_transaction(immune_order(5))
+        await send_in_transaction(rocketmq, listener, immune_order(5))
         await rocketmq.advance(minutes=1)
         assert len(await rocketmq.messages("orders")) == deliveries
         assert listener.checks == deliveries - 1
 
     async def test_a_commit_before_the_first_look_delivers_once(self, rocketmq: RocketMQ) -> None:
         rocketmq.as_apache()
-        producer = await rocketmq.transaction_producer("p", Slow(1))
-        await producer.send_message_in_transaction(immune_order(5))
+        await send_in_transaction(rocketmq, Slow(1), immune_order(5))
         await rocketmq.advance(minutes=1)
         assert len(await rocketmq.messages("orders")) == 1
 
@@ -125,8 +120,7 @@ class TestLookedAtEveryTwoSeconds:
 async def test_with_apache_an_immunity_of_half_an_hour_uses_up_all_checks_at_the_default_settings(rocketmq: RocketMQ) -> None:
     rocketmq.as_apache()
     listener = Transactions(UNKNOWN, COMMIT)
-    producer = await rocketmq.transaction_producer("p", listener)
-    await producer.send_message_in_transaction(immune_order(1800))
+    await send_in_transaction(rocketmq, listener, immune_order(1800))
     await rocketmq.advance(minutes=17)
     assert listener.checks == 0
     assert [one.state for one in await rocketmq.decided()] == ["discarded"]

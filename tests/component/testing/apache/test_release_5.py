@@ -8,7 +8,7 @@ from rocketmq_broker.client import Message, MessageQueue, PullConsumer
 from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
 from tests.component.testing.apache.test_immunity import Slow, immune_order
 from tests.component.testing.apache.test_second_copies import Deciding
-from tests.unit.testing.listeners import ROLLBACK, Transactions, order
+from tests.unit.testing.listeners import ROLLBACK, Transactions, send_in_transaction
 
 
 async def test_a_release_that_is_none_is_named(rocketmq: RocketMQ) -> None:
@@ -28,8 +28,7 @@ async def test_a_commit_less_than_three_seconds_before_a_check_does_not_stop_it(
 ) -> None:
     rocketmq.as_apache(release)
     listener = Slow(4)  # the check is due at 6 s
-    producer = await rocketmq.transaction_producer("p", listener)
-    await producer.send_message_in_transaction(order())
+    await send_in_transaction(rocketmq, listener)
     await rocketmq.advance(minutes=2)
     assert (listener.checks, len(await rocketmq.messages("orders"))) == (deliveries - 1, deliveries)
 
@@ -37,8 +36,7 @@ async def test_a_commit_less_than_three_seconds_before_a_check_does_not_stop_it(
 async def test_a_commit_three_seconds_before_a_check_stops_it(rocketmq: RocketMQ) -> None:
     rocketmq.as_apache(release=5)
     listener = Slow(2)
-    producer = await rocketmq.transaction_producer("p", listener)
-    await producer.send_message_in_transaction(order())
+    await send_in_transaction(rocketmq, listener)
     await rocketmq.advance(minutes=2)
     assert (listener.checks, len(await rocketmq.messages("orders"))) == (0, 1)
 
@@ -49,8 +47,7 @@ async def test_a_crash_within_three_seconds_of_a_commit_has_it_checked_again(
 ) -> None:
     rocketmq.as_apache(release)
     listener = Transactions()
-    producer = await rocketmq.transaction_producer("p", listener)
-    await producer.send_message_in_transaction(order())
+    await send_in_transaction(rocketmq, listener)
     await rocketmq.advance(seconds=seconds)
     await rocketmq.crash()
     await rocketmq.restart()
@@ -61,8 +58,7 @@ async def test_a_crash_within_three_seconds_of_a_commit_has_it_checked_again(
 async def test_a_restart_in_good_order_forgets_no_decision(rocketmq: RocketMQ) -> None:
     rocketmq.as_apache(release=5)
     listener = Transactions()
-    producer = await rocketmq.transaction_producer("p", listener)
-    await producer.send_message_in_transaction(order())
+    await send_in_transaction(rocketmq, listener)
     await rocketmq.restart()
     await rocketmq.advance(minutes=3)
     assert (listener.checks, len(await rocketmq.messages("orders"))) == (0, 1)
@@ -73,8 +69,7 @@ async def test_a_decision_after_the_immunity_is_left_to_the_next_check(rocketmq:
     rocketmq.as_apache(release)
     listener = Deciding(seconds=8)  # checked at 5 s, when it does not know, and at 65 s, when it says COMMIT
     listener.executed = ROLLBACK
-    producer = await rocketmq.transaction_producer("p", listener)
-    await producer.send_message_in_transaction(immune_order(5))
+    await send_in_transaction(rocketmq, listener, immune_order(5))
     await rocketmq.advance(minutes=2)
     assert [one.state for one in await rocketmq.decided()] == [state]
     assert ("refused after the immunity has ended" in rocketmq.timeline("order-1")) is (release == 5)

@@ -8,7 +8,7 @@ import pytest
 from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
 from rocketmq_broker.testing import RocketMQ
 from tests.component.testing.apache.test_immunity import Slow
-from tests.unit.testing.listeners import COMMIT, ROLLBACK, UNKNOWN, Consumption, order
+from tests.unit.testing.listeners import COMMIT, ROLLBACK, UNKNOWN, Consumption, order, send_in_transaction
 
 
 class Deciding(Slow):
@@ -30,8 +30,7 @@ class Deciding(Slow):
 async def deliveries(rocketmq: RocketMQ, listener: Deciding, message: Message | None = None) -> list[MessageExt]:
     """Returns the messages that consumers have received five minutes after a COMMIT that arrived between two checks."""
     rocketmq.as_apache()
-    producer = await rocketmq.transaction_producer("p", listener)
-    await producer.send_message_in_transaction(message or order())
+    await send_in_transaction(rocketmq, listener, message or order())
     await rocketmq.advance(minutes=5)
     return await rocketmq.messages("orders")
 
@@ -71,8 +70,7 @@ async def test_consumers_get_it_twice_with_one_message_id_and_all_its_properties
 async def test_a_producer_that_connected_again_is_asked_about_it(rocketmq: RocketMQ) -> None:
     rocketmq.as_apache()
     listener = Deciding()
-    producer = await rocketmq.transaction_producer("p", listener)
-    await producer.send_message_in_transaction(order())
+    await send_in_transaction(rocketmq, listener)
     rocketmq.cut_connections()
     await rocketmq.advance(minutes=5)
     assert listener.checks == 2
@@ -82,8 +80,7 @@ async def test_a_producer_that_connected_again_is_asked_about_it(rocketmq: Rocke
 async def test_its_checks_are_held_like_any_other(rocketmq: RocketMQ) -> None:
     rocketmq.as_apache()
     listener = Deciding()
-    producer = await rocketmq.transaction_producer("p", listener)
-    await producer.send_message_in_transaction(order())
+    await send_in_transaction(rocketmq, listener)
     with rocketmq.hold_check_backs():
         await rocketmq.advance(minutes=2)
         assert listener.checks == 1

@@ -29,6 +29,8 @@ async def test_it_is_started_once(client: Lifecycle[str]) -> None:
 async def test_after_the_shutdown_it_neither_runs_nor_starts(client: Lifecycle[str]) -> None:
     client.started("its parts")
     assert client.stop() == "its parts"
+    assert client.stop() is None
+    assert client.running_parts is None
     with pytest.raises(NotRunning, match="not running: it was shut down"):
         client.running()
     with pytest.raises(NotRunning, match="was shut down and cannot be started again: create a new one"):
@@ -86,13 +88,6 @@ def test_a_change_from_another_thread_is_made_on_the_event_loop(client: Lifecycl
         client.change(lambda: made.append(asyncio.get_running_loop()))
         loop.run(nothing())
     assert made == [its_loop]
-
-
-async def test_what_ran_is_ended_by_the_first_shutdown_alone(client: Lifecycle[str]) -> None:
-    client.started("its parts")
-    assert client.stop() == "its parts"
-    assert client.stop() is None
-    assert client.running_parts is None
 
 
 async def test_a_start_that_failed_may_be_tried_again(client: Lifecycle[str]) -> None:

@@ -24,6 +24,10 @@ def ignorant(request: object) -> bytes:
     return answer(ResponseCode.TOPIC_NOT_EXIST, remark="No topic route info")
 
 
+def empty(request: object) -> bytes:
+    return success()
+
+
 def a_broker(request: object) -> bytes:
     return answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=" request type 105 not supported")
 
@@ -58,26 +62,22 @@ async def test_one_that_does_not_know_the_topic_yet_is_not_the_last_word() -> No
     assert await servers.find_route("orders") == ROUTE
 
 
-@pytest.mark.parametrize("silent_too", [False, True])
-async def test_a_topic_that_nobody_knows_is_none(silent_too: bool) -> None:
-    servers, _ = asking(a=ignorant) if silent_too else asking(a=ignorant, b=ignorant)
+@pytest.mark.parametrize("peers", [{"a": ignorant}, {"a": ignorant, "b": ignorant}, {"a": empty, "b": empty}])
+async def test_a_topic_that_nobody_knows_is_none(peers: dict[str, Peer]) -> None:
+    servers, _ = asking(**peers)
     assert await servers.find_route("orders") is None
 
 
-async def test_an_empty_answer_counts_as_not_knowing() -> None:
-    servers, _ = asking(a=lambda request: success(), b=lambda request: success())
-    assert await servers.find_route("orders") is None
-
-
-async def test_where_none_answers_the_error_says_what_to_do() -> None:
-    servers, _ = asking()
-    with pytest.raises(NameServerUnreachable, match=r"no name server answers at a:1;b:1 .*Start the broker, or set NAMESRV_ADDR"):
-        await servers.find_route("orders")
-
-
-async def test_a_broker_in_a_name_servers_place_is_told_from_silence() -> None:
-    servers, _ = asking(a=a_broker)
-    with pytest.raises(NameServerUnreachable, match="A broker listens at this address: set NAMESRV_ADDR to the name server"):
+@pytest.mark.parametrize(
+    ("peers", "advice"),
+    [
+        ({}, r"no name server answers at a:1;b:1 .*Start the broker, or set NAMESRV_ADDR"),
+        ({"a": a_broker}, "A broker listens at this address: set NAMESRV_ADDR to the name server"),
+    ],
+)
+async def test_where_no_name_server_answers_the_error_says_what_to_do(peers: dict[str, Peer], advice: str) -> None:
+    servers, _ = asking(**peers)
+    with pytest.raises(NameServerUnreachable, match=advice):
         await servers.find_route("orders")
 
 

@@ -1,37 +1,21 @@
 """Tests how a producer counts the discarded messages of its group. Functions replace the brokers."""
 
-from collections.abc import Callable
-from typing import Any, cast
-
 import pytest
 
 from rocketmq_broker.client.errors import BrokerError
-from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.parked_requests import ParkedRequests
 from rocketmq_broker.protocol.bodies.parked_admin import ParkedCounts
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
-from rocketmq_broker.protocol.command import RemotingCommand, encode_request, encode_response
-from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers.pull import GetMaxOffsetResponseHeader, GetMinOffsetResponseHeader
-
-Answer = Callable[[RemotingCommand], bytes]
-
-
-class Calls:
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
-
-    async def ask_at(self, address: str, code: int, header: Any, body: bytes = b"", *, timeout_ms: int) -> RemotingCommand:
-        (request,) = FrameDecoder().feed(encode_request(code, header, body, opaque=1))
-        (answer,) = FrameDecoder().feed(self._answer(request))
-        return answer
+from tests.unit.client.peers import Peer, Peers, calls_to
 
 
-async def discarded(answer: Answer) -> int:
-    return await ParkedRequests(cast(BrokerCalls, Calls(answer))).discarded("127.0.0.1:1", "order_service")
+async def discarded(broker: Peer) -> int:
+    return await ParkedRequests(calls_to(Peers(a=broker))).discarded("a:1", "order_service")
 
 
-def apaches(first: int, end: int) -> Answer:
+def apaches(first: int, end: int) -> Peer:
     def answer(request: RemotingCommand) -> bytes:
         if request.code == RequestCode.GET_MIN_OFFSET:
             return encode_response(request, ResponseCode.SUCCESS, GetMinOffsetResponseHeader(offset=first))

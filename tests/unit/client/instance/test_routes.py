@@ -11,6 +11,7 @@ from rocketmq_broker.client.instance.name_servers import NameServers
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketmq_broker.testing.virtual_time import VirtualTime
+from tests.passing_time import in_virtual_time
 from tests.waiting import until
 
 TEMPLATE = "TBW102"
@@ -88,29 +89,23 @@ async def test_what_was_known_stays_known_while_name_servers_are_away() -> None:
     assert await routes.address_of("x") == "x:1"
 
 
-async def test_a_topic_that_its_first_message_made_is_sent_to_while_name_servers_are_away() -> None:
+@pytest.mark.parametrize("hangs", [False, True], ids=["away", "hanging"])
+async def test_a_topic_that_was_sent_to_is_sent_to_while_name_servers_are_away_or_hang(hangs: bool) -> None:
     servers = Servers(**{TEMPLATE: route_at("x")})
     routes = routes_of(servers)
     queues = await routes.queues_to_publish("orders")
-    servers.is_up = False
+    servers.is_up, servers.gate = hangs, asyncio.Event() if hangs else None
     assert await routes.queues_to_publish("orders") == queues
 
 
-async def test_a_name_server_that_hangs_holds_up_no_topic_that_was_sent_to() -> None:
-    servers = Servers(**{TEMPLATE: route_at("x")})
+@pytest.mark.parametrize("before", [TEMPLATE, "orders"])
+async def test_a_new_route_replaces_the_queues_to_send_to(before: str) -> None:
+    servers = Servers(**{before: route_at("x", queues=1)})
     routes = routes_of(servers)
-    queues = await routes.queues_to_publish("orders")
-    servers.gate = asyncio.Event()
-    assert await routes.queues_to_publish("orders") == queues
-
-
-async def test_the_route_of_a_topic_replaces_the_queues_of_the_template() -> None:
-    servers = Servers(**{TEMPLATE: route_at("x")})
-    routes = routes_of(servers)
-    await routes.queues_to_publish("orders")
-    servers.routes["orders"] = route_at("x", "y")
+    assert len(await routes.queues_to_publish("orders")) == 1
+    servers.routes["orders"] = route_at("x", "y", queues=3)
     await routes.refresh("orders")
-    assert {queue.broker_name for queue in await routes.queues_to_publish("orders")} == {"x", "y"}
+    assert [queue.broker_name for queue in await routes.queues_to_publish("orders")] == ["x"] * 3 + ["y"] * 3
 
 
 async def test_the_route_of_a_topic_that_was_just_made_is_asked_for_at_once() -> None:
@@ -124,38 +119,15 @@ async def test_the_route_of_a_topic_that_was_just_made_is_asked_for_at_once() ->
     await routes.stop()
 
 
-async def test_a_route_that_the_background_learned_serves_the_first_message_while_name_servers_are_away() -> None:
-    servers = Servers(orders=route_at("x"))
-    routes = routes_of(servers)
-    await routes.refresh("orders")
-    servers.is_up = False
-    assert len(await routes.queues_to_publish("orders")) == 2
-
-
-async def test_a_topic_of_which_nobody_knows_is_made_by_its_first_message_while_name_servers_are_away() -> None:
-    servers = Servers(**{TEMPLATE: route_at("x")})
-    routes = routes_of(servers)
-    await routes.refresh(TEMPLATE)
-    servers.is_up = False
-    assert len(await routes.queues_to_publish("cancellations")) == 2
-
-
-async def test_a_name_server_that_forgot_all_does_not_make_a_client_forget() -> None:
-    servers = Servers(orders=route_at("x"), **{TEMPLATE: route_at("x")})
+@pytest.mark.parametrize("forgot", [False, True], ids=["away", "forgot all"])
+async def test_what_the_background_learned_serves_the_first_messages_whatever_becomes_of_name_servers(forgot: bool) -> None:
+    servers = Servers(orders=route_at("x", queues=1), **{TEMPLATE: route_at("x", queues=2)})
     routes = routes_of(servers)
     for topic in ("orders", TEMPLATE):
         await routes.refresh(topic)
+    servers.is_up = forgot
     servers.routes.clear()
-    assert await routes.queues_to_publish("orders")
-    assert await routes.queues_to_publish("cancellations")
-
-
-async def test_a_topic_that_went_away_is_still_known_to_its_users() -> None:
-    servers = Servers(orders=route_at("x"))
-    routes = routes_of(servers)
-    assert await routes.refresh("orders")
-    del servers.routes["orders"]
-    assert await routes.refresh("orders")
+    assert [len(await routes.queues_to_publish(topic)) for topic in ("orders", "cancellations")] == [1, 2]
 
 
 async def test_a_topic_that_is_not_known_has_no_queues_yet() -> None:
@@ -187,15 +159,6 @@ async def test_a_change_is_told_and_a_repetition_is_not() -> None:
         await routes.refresh("orders")
     assert len(changes) == 2
     assert set(routes.brokers) == {"x", "y"}
-
-
-async def test_a_new_route_replaces_the_queues_to_send_to() -> None:
-    servers = Servers(orders=route_at("x", queues=1))
-    routes = routes_of(servers)
-    await routes.queues_to_publish("orders")
-    servers.routes["orders"] = route_at("x", queues=3)
-    await routes.refresh("orders")
-    assert len(await routes.queues_to_publish("orders")) == 3
 
 
 async def test_an_elected_master_is_found_although_the_route_of_a_deleted_topic_has_the_old_one() -> None:
@@ -283,9 +246,9 @@ async def test_a_client_that_waits_for_a_topic_learns_of_the_brokers() -> None:
 
 
 def test_a_missing_topic_is_looked_for_at_once_when_a_broker_says_that_something_changed() -> None:
-    virtual, servers = VirtualTime(0), Servers(orders=route_at("x"))
+    servers = Servers(orders=route_at("x"))
 
-    async def work() -> None:
+    async def work(virtual: VirtualTime) -> None:
         routes = routes_of(servers)
         for topic in ("orders", "payments"):
             routes.watch(topic)
@@ -301,14 +264,13 @@ def test_a_missing_topic_is_looked_for_at_once_when_a_broker_says_that_something
         assert servers.asked == ["payments"], "none is missing now"
         await routes.stop()
 
-    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
-        runner.run(work())
+    in_virtual_time(work)
 
 
 def test_several_reports_of_a_broker_that_went_away_update_all_routes_once() -> None:
-    virtual, servers = VirtualTime(0), Servers(orders=route_at("x"), payments=route_at("x"))
+    servers = Servers(orders=route_at("x"), payments=route_at("x"))
 
-    async def work() -> None:
+    async def work(virtual: VirtualTime) -> None:
         routes = routes_of(servers)
         for topic in ("orders", "payments"):
             routes.watch(topic)
@@ -323,8 +285,7 @@ def test_several_reports_of_a_broker_that_went_away_update_all_routes_once() -> 
         assert sorted(servers.asked) == ["orders", "payments"]
         await routes.stop()
 
-    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
-        runner.run(work())
+    in_virtual_time(work)
 
 
 async def test_in_the_background_routes_are_fetched_until_the_stop() -> None:
@@ -344,9 +305,9 @@ async def test_in_the_background_routes_are_fetched_until_the_stop() -> None:
 
 
 def test_a_topic_that_nobody_knows_is_asked_for_often_and_the_known_ones_are_not() -> None:
-    virtual, servers = VirtualTime(0), Servers(orders=route_at("x"))
+    servers = Servers(orders=route_at("x"))
 
-    async def work() -> None:
+    async def work(virtual: VirtualTime) -> None:
         routes = routes_of(servers)
         for topic in ("orders", "payments"):
             routes.watch(topic)
@@ -363,5 +324,4 @@ def test_a_topic_that_nobody_knows_is_asked_for_often_and_the_known_ones_are_not
         assert servers.asked.count("orders") > 10
         await routes.stop()
 
-    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
-        runner.run(work())
+    in_virtual_time(work)

@@ -14,7 +14,6 @@ from rocketmq_broker.client.producer.replies import PendingReplies
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
-from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers.send import ReplyMessageRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
@@ -34,9 +33,7 @@ def pushed(correlation_id: str, body: bytes = b"7", **fields: Any) -> RemotingCo
         "store_host": "/127.0.0.1:10911", "store_timestamp": 2,
     } | fields  # fmt: skip
     header = ReplyMessageRequestHeader(**values)
-    frame = encode_request(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, header, body, opaque=9)
-    (command,) = FrameDecoder().feed(frame)
-    return command
+    return decoded(encode_request(RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT, header, body, opaque=9))
 
 
 def arrive(pending: PendingReplies, command: RemotingCommand) -> RemotingCommand:

@@ -1,6 +1,5 @@
 """Tests the broker's offsets, and the offsets in the file of a broadcasting consumer."""
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from rocketmq_broker.client import BrokerUnreachable
 from rocketmq_broker.client.pull.offset_store import BrokerOffsetStore, LocalFileOffsetStore
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.testing.virtual_time import VirtualTime
+from tests.passing_time import in_virtual_time
 from tests.unit.client.messages import QUEUE
 
 OTHER = MessageQueue("orders", "broker-a", 1)
@@ -142,9 +142,9 @@ async def test_a_damaged_file_is_passed_over_for_the_one_before_it(tmp_path: Pat
 
 
 def test_an_offset_that_does_not_change_is_sent_again_after_half_a_minute_only() -> None:
-    virtual, requests = VirtualTime(0), Requests()
+    requests = Requests()
 
-    async def work() -> list[int]:
+    async def work(virtual: VirtualTime) -> list[int]:
         store, heard = store_on(requests), []
         for offset, passed_s in ((5, 0), (5, 5), (6, 5), (6, 29), (6, 1)):
             await virtual.advance(passed_s)
@@ -153,5 +153,4 @@ def test_an_offset_that_does_not_change_is_sent_again_after_half_a_minute_only()
             heard.append(len(requests.heard))
         return heard
 
-    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
-        assert runner.run(work()) == [1, 1, 2, 2, 3]
+    assert in_virtual_time(work) == [1, 1, 2, 2, 3]

@@ -18,10 +18,6 @@ def test_a_fresh_queue_may_commit_where_it_began() -> None:
     assert ProcessQueue(QUEUE, 7, World()).committable_offset == 7
 
 
-def test_nothing_acknowledged_holds_the_offset_at_the_first_message() -> None:
-    assert queue_with(5, 6, 7).committable_offset == 5
-
-
 def test_a_gap_holds_the_offset_however_much_after_it_is_done() -> None:
     queue = queue_with(0, 1, 2, 3)
     queue.acknowledge([1, 2, 3])

@@ -11,7 +11,7 @@ from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.pull.pull_loop import PullEvents, PullLoop, PullSettings, with_real_topic
 from rocketmq_broker.client.pull.queue_requests import PullAnswer
 from rocketmq_broker.client.pull.subscription import Subscription
-from rocketmq_broker.message import MessageExt, MessageQueue
+from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message, offsets
@@ -66,10 +66,7 @@ LAST = found(99)
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
-
-    async def sleep(pause_s: float) -> None:
-        pauses.append(pause_s)
+    async def sleep(pause_s: float) -> None: ...
 
     monkeypatch.setattr(pull_loop.asyncio, "sleep", sleep)
 
@@ -138,10 +135,6 @@ async def test_pulling_pauses_while_the_listeners_are_behind() -> None:
     assert [offset for offset, _ in run.asked] == [0, 3, 4]
 
 
-def retried(topic: str, **properties: str) -> MessageExt:
-    return message(0, topic=topic, properties=properties)
-
-
 async def test_what_is_pulled_from_the_retry_topic_is_handed_on_as_any_other() -> None:
     run = Run(found(7, 8), LAST)
     run.queue.queue = MessageQueue("%RETRY%group", "broker-a", 0)
@@ -149,10 +142,13 @@ async def test_what_is_pulled_from_the_retry_topic_is_handed_on_as_any_other() -
     assert run.events == [("messages", [7, 8])]
 
 
-def test_a_message_from_the_retry_topic_has_its_real_topic_again() -> None:
-    assert with_real_topic(retried("%RETRY%group", RETRY_TOPIC="orders")).topic == "orders"
-
-
-def test_other_messages_keep_their_topic() -> None:
-    assert with_real_topic(retried("payments", RETRY_TOPIC="orders")).topic == "payments"
-    assert with_real_topic(retried("%RETRY%group")).topic == "%RETRY%group"
+@pytest.mark.parametrize(
+    ("topic", "properties", "real"),
+    [
+        ("%RETRY%group", {"RETRY_TOPIC": "orders"}, "orders"),
+        ("payments", {"RETRY_TOPIC": "orders"}, "payments"),
+        ("%RETRY%group", {}, "%RETRY%group"),
+    ],
+)
+def test_only_a_message_from_the_retry_topic_has_its_real_topic_again(topic: str, properties: dict[str, str], real: str) -> None:
+    assert with_real_topic(message(0, topic=topic, properties=properties)).topic == real

@@ -48,6 +48,15 @@ def pulled(count: int) -> tuple[ProcessQueue, list[MessageExt]]:
     return queue, queue.put([message(offset) for offset in range(count)], count)
 
 
+async def consumed(consumption: ConcurrentConsumption | OrderlyConsumption, count: int) -> ProcessQueue:
+    """Waits until the consumption has finished with `count` messages, and stops it. Returns their queue."""
+    queue, messages = pulled(count)
+    consumption.arrived(queue, messages)
+    await until(lambda: queue.message_count == 0)
+    await consumption.stop(1)
+    return queue
+
+
 @pytest.fixture
 async def threads() -> AsyncIterator[ListenerThreads]:
     running = ListenerThreads("listener", 4, None)
@@ -55,36 +64,36 @@ async def threads() -> AsyncIterator[ListenerThreads]:
     await running.stop(1)
 
 
-class Concurrent:
-    def __init__(self, threads: ListenerThreads, listener: MessageListener, returned: Return | None, batch_size: int = 1) -> None:
-        self.progress: list[int] = []
-        self.consumption = ConcurrentConsumption(
-            listener,
-            threads,
-            lambda queue: self.progress.append(queue.committable_offset),
-            returned,  # type: ignore[arg-type]
-            batch_size=batch_size,
-            statistics=ConsumerStatistics(time.monotonic),
-        )
+def concurrent(
+    threads: ListenerThreads,
+    listener: MessageListener,
+    returned: Return | None,
+    *,
+    batch_size: int = 1,
+    progress: list[int] | None = None,
+) -> ConcurrentConsumption:
+    """Returns a consumption that appends committable offsets to `progress`."""
+    made = [] if progress is None else progress
+    return ConcurrentConsumption(
+        listener,
+        threads,
+        lambda queue: made.append(queue.committable_offset),
+        returned,  # type: ignore[arg-type]
+        batch_size=batch_size,
+        statistics=ConsumerStatistics(time.monotonic),
+    )
 
 
 async def test_what_is_consumed_is_acknowledged(threads: ListenerThreads) -> None:
-    queue, messages = pulled(5)
-    made = Concurrent(threads, lambda _, __: SUCCESS, Return())
-    made.consumption.arrived(queue, messages)
-    await until(lambda: queue.message_count == 0)
-    assert made.progress[-1] == 5
-    await made.consumption.stop(1)
+    progress: list[int] = []
+    await consumed(concurrent(threads, lambda _, __: SUCCESS, Return(), progress=progress), 5)
+    assert progress[-1] == 5
 
 
 async def test_the_listener_gets_batches_no_larger_than_asked_for(threads: ListenerThreads) -> None:
-    queue, messages = pulled(7)
     batches: list[list[int]] = []
-    made = Concurrent(threads, lambda batch, _: batches.append(offsets(batch)) or SUCCESS, Return(), batch_size=3)
-    made.consumption.arrived(queue, messages)
-    await until(lambda: queue.message_count == 0)
+    await consumed(concurrent(threads, lambda batch, _: batches.append(offsets(batch)) or SUCCESS, Return(), batch_size=3), 7)
     assert sorted(batches) == [[0, 1, 2], [3, 4, 5], [6]]
-    await made.consumption.stop(1)
 
 
 async def test_what_comes_one_by_one_while_all_threads_are_busy_is_one_batch_afterwards(threads: ListenerThreads) -> None:
@@ -97,16 +106,16 @@ async def test_what_comes_one_by_one_while_all_threads_are_busy_is_one_batch_aft
         return SUCCESS
 
     queue, messages = pulled(9)
-    made = Concurrent(threads, listener, Return(), batch_size=32)
+    made = concurrent(threads, listener, Return(), batch_size=32)
     for each in messages[:4]:
-        made.consumption.arrived(queue, [each])
+        made.arrived(queue, [each])
         await until(lambda each=each: [each.queue_offset] in batches)  # type: ignore[misc]
     for each in messages[4:]:
-        made.consumption.arrived(queue, [each])
+        made.arrived(queue, [each])
     may_end.set()
     await until(lambda: queue.message_count == 0)
     assert batches == [[0], [1], [2], [3], [4, 5, 6, 7, 8]]
-    await made.consumption.stop(1)
+    await made.stop(1)
 
 
 async def test_a_message_of_a_gathered_batch_is_given_back_alone(threads: ListenerThreads) -> None:
@@ -121,13 +130,13 @@ async def test_a_message_of_a_gathered_batch_is_given_back_alone(threads: Listen
 
     queue, messages = pulled(9)
     returned = Return()
-    made = Concurrent(threads, listener, returned, batch_size=32)
+    made = concurrent(threads, listener, returned, batch_size=32)
     for each in messages:
-        made.consumption.arrived(queue, [each])
+        made.arrived(queue, [each])
     may_end.set()
     await until(lambda: queue.message_count == 0)
     assert returned.taken == [(6, 0)]
-    await made.consumption.stop(1)
+    await made.stop(1)
 
 
 @pytest.mark.parametrize("answer", [LATER, None, "SUCCESS", RuntimeError("database gone")])
@@ -138,13 +147,9 @@ async def test_anything_but_success_is_given_back(threads: ListenerThreads, answ
             raise answer
         return answer  # type: ignore[return-value]
 
-    queue, messages = pulled(1)
     returned = Return()
-    made = Concurrent(threads, listener, returned)
-    made.consumption.arrived(queue, messages)
-    await until(lambda: queue.message_count == 0)
+    await consumed(concurrent(threads, listener, returned), 1)
     assert returned.taken == [(0, 2)]
-    await made.consumption.stop(1)
 
 
 async def test_single_messages_of_a_batch_can_be_given_back(threads: ListenerThreads) -> None:
@@ -153,13 +158,9 @@ async def test_single_messages_of_a_batch_can_be_given_back(threads: ListenerThr
         context.reconsume_later(batch[2])
         return SUCCESS
 
-    queue, messages = pulled(4)
     returned = Return()
-    made = Concurrent(threads, listener, returned, batch_size=4)
-    made.consumption.arrived(queue, messages)
-    await until(lambda: queue.message_count == 0)
+    await consumed(concurrent(threads, listener, returned, batch_size=4), 4)
     assert sorted(returned.taken) == [(1, 4), (2, 0)]
-    await made.consumption.stop(1)
 
 
 async def test_what_nobody_takes_back_is_not_acknowledged_and_comes_again_here_without_spending_a_redelivery(
@@ -175,11 +176,11 @@ async def test_what_nobody_takes_back_is_not_acknowledged_and_comes_again_here_w
         held_at.append(queue.committable_offset)
         return SUCCESS if len(attempts) == 3 else LATER
 
-    made = Concurrent(threads, listener, Return(failures=2))
-    made.consumption.arrived(queue, messages)
+    made = concurrent(threads, listener, Return(failures=2))
+    made.arrived(queue, messages)
     await until(lambda: queue.message_count == 0)
     assert (attempts, held_at) == ([0, 0, 0], [0, 0, 0])
-    await made.consumption.stop(1)
+    await made.stop(1)
 
 
 async def test_a_return_that_fails_with_an_unexpected_error_is_not_forgotten(
@@ -193,13 +194,9 @@ async def test_a_return_that_fails_with_an_unexpected_error_is_not_forgotten(
                 raise RuntimeError("can't start new thread")
             return True
 
-    queue, messages = pulled(1)
     returned = Failing(failures=2)
-    made = Concurrent(threads, lambda _, __: LATER, returned)
-    made.consumption.arrived(queue, messages)
-    await until(lambda: queue.message_count == 0)
+    await consumed(concurrent(threads, lambda _, __: LATER, returned), 1)
     assert returned.taken == [(0, 0)]
-    await made.consumption.stop(1)
 
 
 async def test_what_is_consumed_after_the_queue_was_lost_does_not_count(threads: ListenerThreads) -> None:
@@ -210,19 +207,16 @@ async def test_what_is_consumed_after_the_queue_was_lost_does_not_count(threads:
         queue.drop()
         return LATER
 
-    made = Concurrent(threads, listener, returned)
-    made.consumption.arrived(queue, messages)
+    progress: list[int] = []
+    made = concurrent(threads, listener, returned, progress=progress)
+    made.arrived(queue, messages)
     await until(lambda: threads.unfinished == 0)
-    assert (made.progress, returned.taken) == ([], [])
-    await made.consumption.stop(1)
+    assert (progress, returned.taken) == ([], [])
+    await made.stop(1)
 
 
 async def test_a_broadcasting_consumer_passes_over_what_failed(threads: ListenerThreads) -> None:
-    queue, messages = pulled(1)
-    made = Concurrent(threads, lambda _, __: LATER, None)
-    made.consumption.arrived(queue, messages)
-    await until(lambda: queue.message_count == 0)
-    await made.consumption.stop(1)
+    await consumed(concurrent(threads, lambda _, __: LATER, None), 1)
 
 
 @pytest.mark.parametrize("orderly_too", [False, True], ids=["concurrent", "orderly"])
@@ -238,12 +232,11 @@ async def test_messages_for_whose_listener_there_is_no_thread_come_again_here_an
         seen.extend((each.queue_offset, each.reconsume_times) for each in batch)
         return SUCCESS
 
-    queue, messages = pulled(3)
     consumption: ConcurrentConsumption | OrderlyConsumption
     if orderly_too:
         consumption = orderly(threads, listener, returned=returned, limit=0)
     else:
-        consumption = Concurrent(threads, listener, returned, batch_size=3).consumption
+        consumption = concurrent(threads, listener, returned, batch_size=3)
     refusals: list[int] = []
     start = threading.Thread.start
 
@@ -254,10 +247,8 @@ async def test_messages_for_whose_listener_there_is_no_thread_come_again_here_an
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", refuse_twice)
-    consumption.arrived(queue, messages)
-    await until(lambda: queue.message_count == 0)
+    await consumed(consumption, 3)
     assert (seen, returned.taken, returned.dead) == ([(0, 0), (1, 0), (2, 0)], [], [])
-    await consumption.stop(1)
 
 
 class Locks:
@@ -301,12 +292,8 @@ async def test_in_order_the_next_message_waits_for_the_one_before(threads: Liste
         seen.append((batch[0].queue_offset, batch[0].reconsume_times))
         return LATER if batch[0].queue_offset == 1 and batch[0].reconsume_times < 2 else SUCCESS
 
-    queue, messages = pulled(3)
-    consumption = orderly(threads, listener, locks=Locks())
-    consumption.arrived(queue, messages)
-    await until(lambda: queue.message_count == 0)
+    await consumed(orderly(threads, listener, locks=Locks()), 3)
     assert seen == [(0, 0), (1, 0), (1, 1), (1, 2), (2, 0)]
-    await consumption.stop(1)
 
 
 async def test_a_stopped_consumption_in_order_waits_for_no_lock(threads: ListenerThreads) -> None:
@@ -331,13 +318,9 @@ async def test_in_order_a_suspension_that_is_no_number_does_not_keep_the_queue_w
         seen.append(batch[0].reconsume_times)
         return LATER if len(seen) == 1 else SUCCESS
 
-    queue, messages = pulled(1)
-    consumption = orderly(threads, listener, locks=Locks())
-    consumption.arrived(queue, messages)
-    await until(lambda: queue.message_count == 0)
+    await consumed(orderly(threads, listener, locks=Locks()), 1)
     assert seen == [0, 1]
     assert "suspend_current_queue_time_ms must be a number of milliseconds, not '10'" in caplog.text
-    await consumption.stop(1)
 
 
 async def test_in_order_a_message_whose_attempts_are_used_up_goes_to_the_dead_letters(threads: ListenerThreads) -> None:
@@ -345,13 +328,9 @@ async def test_in_order_a_message_whose_attempts_are_used_up_goes_to_the_dead_le
         context.suspend_current_queue_time_ms = 10
         return LATER if batch[0].queue_offset == 0 else SUCCESS
 
-    queue, messages = pulled(2)
     returned = Return()
-    consumption = orderly(threads, listener, returned=returned, locks=Locks(), limit=2)
-    consumption.arrived(queue, messages)
-    await until(lambda: queue.message_count == 0)
+    await consumed(orderly(threads, listener, returned=returned, locks=Locks(), limit=2), 2)
     assert returned.dead == [0]
-    await consumption.stop(1)
 
 
 async def test_a_queue_whose_lock_is_missing_is_not_consumed(threads: ListenerThreads) -> None:

@@ -116,13 +116,14 @@ async def test_at_the_stop_what_does_not_end_in_time_is_cancelled(caplog: pytest
     assert "checks: cancelled 1 async listeners that were running at shutdown" in caplog.text
 
 
-async def test_after_the_stop_nothing_runs() -> None:
-    tasks = ListenerTasks("t", 1)
-    await tasks.stop(1)
-    await tasks.stop(1)
+@pytest.mark.parametrize("new_runner", [lambda: ListenerTasks("t", 1), lambda: ListenerThreads("t", 1, None)])
+async def test_after_the_stop_nothing_runs(new_runner: Callable[[], ListenerTasks | ListenerThreads]) -> None:
+    runner = new_runner()
+    await runner.stop(1)
+    await runner.stop(1)
     with pytest.raises(ListenerNotRun):
-        await tasks.run(lambda: 7)
-    assert tasks.unfinished == 0
+        await runner.run(lambda: 7)
+    assert runner.unfinished == 0
 
 
 async def test_an_answer_that_cannot_be_used_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:

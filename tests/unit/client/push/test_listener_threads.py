@@ -80,13 +80,6 @@ async def test_a_listener_that_hangs_does_not_hold_up_the_shutdown() -> None:
     gate.set()
 
 
-async def test_after_the_stop_nothing_runs_any_more() -> None:
-    threads = ListenerThreads("t", 1, None)
-    await threads.stop(1)
-    with pytest.raises(ListenerNotRun):
-        await threads.run(lambda: "never")
-
-
 def forbid_threads(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     start, started = threading.Thread.start, 0
 

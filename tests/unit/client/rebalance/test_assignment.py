@@ -19,6 +19,9 @@ class Store:
         self.kept: dict[MessageQueue, int] = {QUEUE: 7}
         self.stored: list[int] = []
 
+    async def start(self, queue: MessageQueue) -> int:
+        return self.kept[queue]
+
     def update(self, queue: MessageQueue, offset: int) -> None:
         self.kept[queue] = offset
 
@@ -52,10 +55,7 @@ async def test_a_queue_whose_pull_loop_failed_is_restarted_at_the_same_offset(mo
             raise RuntimeError("can't start new thread")
         await asyncio.sleep(60)
 
-    async def start(queue: MessageQueue) -> int:
-        return store.kept[queue]
-
-    assignment = Assignment(Consumption(), store, start, pull, World())  # type: ignore[arg-type]
+    assignment = Assignment(Consumption(), store, store.start, pull, World())  # type: ignore[arg-type]
     assignment.on_moved = moved.set
     assert await assignment.take(QUEUE)
     await asyncio.wait_for(moved.wait(), 30)
@@ -90,14 +90,11 @@ async def test_a_queue_that_is_given_up_is_left_at_its_oldest_open_message() -> 
         pulled.set()
         await asyncio.sleep(60)
 
-    async def start(queue: MessageQueue) -> int:
-        return store.kept[queue]
-
     class Released(Consumption):
         async def release(self, process_queue: ProcessQueue) -> None:
             released.set()
 
-    assignment = Assignment(Released(), store, start, pull, World())  # type: ignore[arg-type]
+    assignment = Assignment(Released(), store, store.start, pull, World())  # type: ignore[arg-type]
     assert await assignment.take(QUEUE)
     await asyncio.wait_for(pulled.wait(), 30)
     assignment.give_up(QUEUE)
@@ -107,7 +104,7 @@ async def test_a_queue_that_is_given_up_is_left_at_its_oldest_open_message() -> 
 
 
 async def test_a_queue_that_is_being_left_is_not_taken_until_its_last_call_has_ended() -> None:
-    last_call, released = asyncio.Event(), asyncio.Event()
+    store, last_call, released = Store(), asyncio.Event(), asyncio.Event()
 
     class Busy(Consumption):
         async def quiesce(self, process_queue: ProcessQueue) -> None:
@@ -119,10 +116,7 @@ async def test_a_queue_that_is_being_left_is_not_taken_until_its_last_call_has_e
     async def pull(process_queue: ProcessQueue) -> None:
         await asyncio.sleep(60)
 
-    async def start(queue: MessageQueue) -> int:
-        return 7
-
-    assignment = Assignment(Busy(), Store(), start, pull, World())  # type: ignore[arg-type]
+    assignment = Assignment(Busy(), store, store.start, pull, World())  # type: ignore[arg-type]
     assert await assignment.take(QUEUE)
     assignment.give_up(QUEUE)
     assert not await assignment.take(QUEUE)

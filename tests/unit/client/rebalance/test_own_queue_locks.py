@@ -8,6 +8,7 @@ import pytest
 from rocketmq_broker.client import BrokerUnreachable, MessageQueue
 from rocketmq_broker.client.pull.group_requests import GroupRequests
 from rocketmq_broker.client.rebalance.queue_locks import HELD_FOR_S, OwnQueueLocks
+from tests.passing_time import SteadyClock
 from tests.unit.client.messages import QUEUE
 
 OTHER = MessageQueue("orders", "broker-a", 1)
@@ -35,18 +36,13 @@ class Brokers:
             raise BrokerUnreachable(f"broker {broker_name} is unreachable")
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> SteadyClock:
+    return SteadyClock(100.0)
 
 
-def locks_at(brokers: Brokers, clock: Clock | None = None) -> OwnQueueLocks:
-    return OwnQueueLocks("group", "client", cast(GroupRequests, brokers), lambda: 100.0 if clock is None else clock.now_s)
+def locks_at(brokers: Brokers, clock: SteadyClock | None = None) -> OwnQueueLocks:
+    return OwnQueueLocks("group", "client", cast(GroupRequests, brokers), clock or SteadyClock(100.0))
 
 
 async def test_a_lock_that_is_had_is_held() -> None:
@@ -77,7 +73,7 @@ async def test_a_broker_that_is_away_gives_no_lock() -> None:
     assert brokers.unlocked == []
 
 
-async def test_a_lock_ends_here_before_it_ends_at_the_broker(clock: Clock) -> None:
+async def test_a_lock_ends_here_before_it_ends_at_the_broker(clock: SteadyClock) -> None:
     locks = locks_at(Brokers(), clock)
     await locks.acquire(QUEUE)
     clock.now_s += HELD_FOR_S - 0.001
@@ -87,7 +83,7 @@ async def test_a_lock_ends_here_before_it_ends_at_the_broker(clock: Clock) -> No
     await locks.stop()
 
 
-async def test_a_broker_that_is_away_for_a_moment_takes_nothing_away(clock: Clock) -> None:
+async def test_a_broker_that_is_away_for_a_moment_takes_nothing_away(clock: SteadyClock) -> None:
     brokers = Brokers()
     locks = locks_at(brokers, clock)
     await locks.acquire(QUEUE)

@@ -11,12 +11,12 @@ from rocketmq_broker.client.push.listener_runners import Runners
 from rocketmq_broker.client.transaction.check_answers import CheckAnswers
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
 from rocketmq_broker.message import Message, MessageExt
-from rocketmq_broker.message.record import encode_record, host_bytes
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
-from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.world import World
+from tests.stored_records import encoded
+from tests.unit.client.peers import decoded
 from tests.waiting import until
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
@@ -48,26 +48,11 @@ class Listener:
         return COMMIT
 
 
-def check(offset: int, group: str = "group", topic: bytes = b"orders") -> RemotingCommand:
-    body = encode_record(
-        topic=topic,
-        queue_id=0,
-        queue_offset=offset,
-        commit_log_offset=offset * 100,
-        flag=0,
-        sys_flag=0,
-        born_timestamp=0,
-        born_host=host_bytes("127.0.0.1", 1),
-        store_timestamp=0,
-        store_host=host_bytes("127.0.0.1", 10911),
-        reconsume_times=0,
-        prepared_transaction_offset=0,
-        body=b"order",
-        properties=f"PGROUP\x01{group}\x02UNIQ_KEY\x01T{offset}".encode(),
-    )
+def check(offset: int, group: str = "group", topic: str = "orders") -> RemotingCommand:
+    named = {"PGROUP": group, "UNIQ_KEY": f"T{offset}"}
+    body = encoded(topic, properties=named, queue_offset=offset, commit_log_offset=offset * 100)
     header = CheckTransactionStateRequestHeader(tran_state_table_offset=offset, commit_log_offset=offset * 100)
-    (command,) = FrameDecoder().feed(encode_request(RequestCode.CHECK_TRANSACTION_STATE, header, body, opaque=1))
-    return command
+    return decoded(encode_request(RequestCode.CHECK_TRANSACTION_STATE, header, body, opaque=1))
 
 
 @pytest.fixture
@@ -167,7 +152,7 @@ async def test_each_topic_has_its_own_listener_be_it_a_function_or_an_async_one(
     orders, refunds, connection = Listener(), Refunds(), Connection()
     check_back = answers({"orders": orders, "refunds": refunds}, runners)
     check_back.on_check(connection, check(7))  # type: ignore[arg-type]
-    check_back.on_check(connection, check(8, topic=b"refunds"))  # type: ignore[arg-type]
+    check_back.on_check(connection, check(8, topic="refunds"))  # type: ignore[arg-type]
     await settled(runners)
     assert (orders.asked, refunds.asked) == (["T7"], ["T8"])
     assert {told.msg_id: told.commit_or_rollback for told in connection.told} == {"T7": 8, "T8": 12}
@@ -177,7 +162,7 @@ async def test_a_topic_without_a_listener_is_undecided_and_named_once(runners: R
     connection = Connection()
     check_back = answers({"orders": Listener()}, runners)
     for offset in (7, 8):
-        check_back.on_check(connection, check(offset, topic=b"refunds"))  # type: ignore[arg-type]
+        check_back.on_check(connection, check(offset, topic="refunds"))  # type: ignore[arg-type]
     assert [(told.msg_id, told.commit_or_rollback) for told in connection.told] == [("T7", 0), ("T8", 0)]
     (line,) = caplog.messages
     assert "for topic refunds are answered UNKNOWN: producer group has transaction listeners only for: orders" in line
@@ -186,6 +171,6 @@ async def test_a_topic_without_a_listener_is_undecided_and_named_once(runners: R
 async def test_the_listener_for_all_other_topics_is_asked_about_them(runners: Runners) -> None:
     orders, others, connection = Listener(), Listener(), Connection()
     check_back = answers({"orders": orders, "*": others}, runners)
-    check_back.on_check(connection, check(8, topic=b"refunds"))  # type: ignore[arg-type]
+    check_back.on_check(connection, check(8, topic="refunds"))  # type: ignore[arg-type]
     await settled(runners)
     assert (orders.asked, others.asked) == ([], ["T8"])

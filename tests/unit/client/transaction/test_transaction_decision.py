@@ -58,10 +58,6 @@ def test_a_half_message_that_is_not_safe_is_rolled_back_without_running_the_loca
     assert state_without_listener(status) is ROLLBACK
 
 
-def test_a_half_message_that_is_safe_lets_the_local_transaction_run() -> None:
-    assert state_without_listener(SendStatus.SEND_OK) is None
-
-
 class Unspeakable(Exception):
     def __str__(self) -> str:
         raise TypeError("no text")

@@ -16,6 +16,12 @@ async def a_moment(seconds: float = 0.05) -> None:
     await asyncio.sleep(seconds)
 
 
+async def pair_of_links() -> tuple[Links, End, End]:
+    """Returns a network with the client's end and the server's end of a connection."""
+    made = links()
+    return made, *await made.pair()
+
+
 @in_virtual_time
 async def test_a_cut_resets_the_connections_of_both_processes_and_no_others() -> None:
     made = links()
@@ -32,8 +38,7 @@ async def test_a_cut_resets_the_connections_of_both_processes_and_no_others() ->
 
 @in_virtual_time
 async def test_a_write_cut_half_way_arrives_in_part_and_then_both_ends_are_reset() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.cut_half_way("client", "server")
     server.transport.write(b"the other direction")
     client.transport.write(bytes(range(100)))
@@ -51,8 +56,7 @@ async def test_a_write_cut_half_way_arrives_in_part_and_then_both_ends_are_reset
 
 @in_virtual_time
 async def test_a_blocked_direction_holds_data_until_it_is_free() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     client.transport.write(b"1")
     made.network.block("client", "server")
     client.transport.write(b"2")
@@ -83,8 +87,7 @@ async def test_attempts_to_connect_hang_while_either_direction_is_blocked(a: str
 
 @in_virtual_time
 async def test_a_cut_reaches_the_ends_of_a_blocked_link() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.block("client", "server")
     assert made.network.cut("client", "server") == 1
     await a_moment()
@@ -93,8 +96,7 @@ async def test_a_cut_reaches_the_ends_of_a_blocked_link() -> None:
 
 @in_virtual_time
 async def test_a_blocked_writer_pauses_when_much_waits() -> None:
-    made = links()
-    client, _ = await made.pair()
+    made, client, _ = await pair_of_links()
     made.network.block("client", "server")
     client.transport.set_write_buffer_limits(high=10)
     client.transport.write(bytes(11))
@@ -111,8 +113,7 @@ def frame(text: bytes) -> bytes:
 
 @in_virtual_time
 async def test_so_many_frames_are_lost_and_the_connection_lives() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.lose_frames("client", "server", 3)
     client.transport.write(frame(b"1"))
     server.transport.write(frame(b"back"))
@@ -125,8 +126,7 @@ async def test_so_many_frames_are_lost_and_the_connection_lives() -> None:
 
 @in_virtual_time
 async def test_a_slow_link_delivers_late_and_a_fast_one_overtakes_nothing() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.slow_down("client", "server", 5, 6)
     client.transport.write(b"1")
     made.network.speed_up("client", "server")
@@ -143,8 +143,7 @@ async def test_a_slow_link_delivers_late_and_a_fast_one_overtakes_nothing() -> N
 
 @in_virtual_time
 async def test_what_is_held_on_a_slow_link_does_not_arrive_early() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.slow_down("client", "server", 5, 6)
     made.network.block("client", "server")
     client.transport.write(b"1")
@@ -165,8 +164,7 @@ async def test_an_impossible_latency_is_refused(latency_s: tuple[float, float]) 
 
 @in_virtual_time
 async def test_a_write_in_pieces_arrives_whole_in_many_callbacks() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.in_pieces("client", "server", True)
     data = bytes(range(256)) * 400
     client.transport.write(data)
@@ -182,8 +180,7 @@ async def test_a_write_in_pieces_arrives_whole_in_many_callbacks() -> None:
 
 @in_virtual_time
 async def test_a_write_in_pieces_may_be_cut_as_well() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.in_pieces("client", "server", True)
     made.network.cut_half_way("client", "server")
     client.transport.write(bytes(100))
@@ -197,8 +194,7 @@ async def test_a_write_in_pieces_may_be_cut_as_well() -> None:
 
 @in_virtual_time
 async def test_the_kernel_of_a_killed_process_sends_what_was_written_and_then_a_reset() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     server.transport.write(b"written before")
     client.transport.write(b"never read")
     made.network.died(made.server, is_power=False)
@@ -211,8 +207,7 @@ async def test_the_kernel_of_a_killed_process_sends_what_was_written_and_then_a_
 
 @in_virtual_time
 async def test_a_killed_process_that_starts_again_has_its_port_again() -> None:
-    made = links()
-    old, _ = await made.pair()
+    made, old, _ = await pair_of_links()
     made.network.died(made.server, is_power=False)
     made.restart_server()
     client, server = await made.pair()
@@ -223,8 +218,7 @@ async def test_a_killed_process_that_starts_again_has_its_port_again() -> None:
 
 @in_virtual_time
 async def test_a_killed_client_leaves_the_server_a_reset() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.died(made.client, is_power=False)
     await a_moment()
     assert (server.events, client.events) == (["lost ConnectionResetError"], [])
@@ -278,8 +272,7 @@ async def test_patience_with_a_dark_machine_ends_after_a_quarter_of_an_hour() ->
 
 @in_virtual_time
 async def test_what_was_under_way_to_a_dark_machine_is_sent_again_as_well() -> None:
-    made = links()
-    client, _ = await made.pair()
+    made, client, _ = await pair_of_links()
     client.transport.write(b"under way")
     made.network.died(made.server, is_power=True)
     await a_moment(1000)
@@ -297,8 +290,7 @@ async def test_connecting_to_a_dark_machine_hangs() -> None:
 
 @in_virtual_time
 async def test_what_had_left_a_machine_arrives_although_its_power_fails() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     server.transport.write(b"left")
     made.network.died(made.server, is_power=True)
     await a_moment()
@@ -307,8 +299,7 @@ async def test_what_had_left_a_machine_arrives_although_its_power_fails() -> Non
 
 @in_virtual_time
 async def test_what_a_blocked_link_held_is_gone_when_the_power_of_its_sender_fails() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.block("server", "client")
     server.transport.write(b"held")
     made.network.died(made.server, is_power=True)
@@ -319,8 +310,7 @@ async def test_what_a_blocked_link_held_is_gone_when_the_power_of_its_sender_fai
 
 @in_virtual_time
 async def test_nothing_leaves_after_the_frame_at_which_the_power_fails() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.at_frame("client", 2, lambda: made.network.died(made.client, is_power=True), is_after=False)
     client.transport.write(frame(b"1") + frame(b"2") + frame(b"3"))
     await a_moment()
@@ -332,8 +322,7 @@ async def test_nothing_leaves_after_the_frame_at_which_the_power_fails() -> None
 
 @in_virtual_time
 async def test_what_is_sent_to_a_frozen_process_waits_and_arrives_in_order() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.freeze("server")
     client.transport.write(b"1")
     await a_moment(100)
@@ -350,8 +339,7 @@ async def test_what_is_sent_to_a_frozen_process_waits_and_arrives_in_order() -> 
 
 @in_virtual_time
 async def test_a_frozen_process_on_a_blocked_link_gets_its_data_when_both_have_ended() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.freeze("server")
     made.network.block("client", "server")
     client.transport.write(b"1")
@@ -365,8 +353,7 @@ async def test_a_frozen_process_on_a_blocked_link_gets_its_data_when_both_have_e
 
 @in_virtual_time
 async def test_a_frozen_process_sees_a_cut_when_it_goes_on() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.freeze("server")
     made.network.cut("client", "server")
     await a_moment()
@@ -404,8 +391,7 @@ FAULTS: dict[str, Callable[[SimulatedNetwork, Fired], object]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 @in_virtual_time
 async def test_a_fault_has_fired_once_when_it_has_hit_a_write(fault: str) -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     fired: list[str] = []
     FAULTS[fault](made.network, lambda: fired.append(fault))
     server.transport.write(frame(b"the other direction"))
@@ -428,8 +414,7 @@ async def test_a_block_has_fired_when_an_attempt_to_connect_hangs() -> None:
 
 @in_virtual_time
 async def test_a_block_has_fired_when_it_holds_what_was_under_way() -> None:
-    made = links()
-    client, _ = await made.pair()
+    made, client, _ = await pair_of_links()
     client.transport.write(b"under way")
     fired: list[str] = []
     made.network.block("client", "server", fired=lambda: fired.append("block"))
@@ -440,8 +425,7 @@ async def test_a_block_has_fired_when_it_holds_what_was_under_way() -> None:
 
 @in_virtual_time
 async def test_a_later_frame_is_cut_and_those_before_it_arrive() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.cut_half_way("client", "server", nth=3)
     client.transport.write(frame(b"1"))
     client.transport.write(frame(b"2") + frame(b"3") + frame(b"4"))
@@ -455,8 +439,7 @@ async def test_a_later_frame_is_cut_and_those_before_it_arrive() -> None:
 
 @in_virtual_time
 async def test_pieces_may_be_of_one_byte_each() -> None:
-    made = links()
-    client, server = await made.pair()
+    made, client, server = await pair_of_links()
     made.network.in_pieces("client", "server", True, max_bytes=1)
     client.transport.write(bytes(range(20)))
     await a_moment(1)

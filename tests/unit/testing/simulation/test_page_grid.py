@@ -51,14 +51,10 @@ def test_a_note_in_the_only_lane_stands_within_the_picture() -> None:
     assert str(Grid(("a",)).note("a")) == "3/4"
 
 
-def test_a_message_to_the_right_is_an_arrow_to_the_right() -> None:
-    arrow = arrow_of("first time")
-    assert (arrow.classes, arrow.attributes["style"]) == (["arrow", "right"], "grid-column:9/13")
-
-
-def test_a_message_to_the_left_is_an_arrow_to_the_left() -> None:
-    arrow = arrow_of("check-back:")
-    assert (arrow.classes, arrow.attributes["style"]) == (["arrow", "left"], "grid-column:5/9")
+@pytest.mark.parametrize(("name", "way", "columns"), [("first time", "right", "9/13"), ("check-back:", "left", "5/9")])
+def test_an_arrow_points_to_the_side_of_its_receiver(name: str, way: str, columns: str) -> None:
+    arrow = arrow_of(name)
+    assert (arrow.classes, arrow.attributes["style"]) == (["arrow", way], f"grid-column:{columns}")
 
 
 def test_a_message_to_oneself_is_a_note() -> None:

@@ -33,6 +33,19 @@ def made(files: ProcessFiles, content: bytes = b"", path: Path = FILE) -> int:
     return file
 
 
+def a_disk_with_a_file(content: bytes = b"", *, seed: int = 1) -> tuple[SimulatedDisk, ProcessFiles, int]:
+    """Returns a disk, the files of a process on it, and a file that is durable and open."""
+    disk = a_disk(seed)
+    files = disk.opened()
+    return disk, files, made(files, content)
+
+
+def sync_fails(disk: SimulatedDisk, files: ProcessFiles, file: int) -> None:
+    disk.fail_syncs(1)
+    with pytest.raises(OSError, match="Input/output"):
+        files.sync(file)
+
+
 def content(disk: SimulatedDisk, path: Path = FILE) -> bytes:
     """Returns the content that a new process reads."""
     files = disk.opened()
@@ -73,9 +86,7 @@ def test_a_killed_process_leaves_what_it_wrote_and_its_locks() -> None:
     ],
 )
 def test_the_code_of_a_killed_process_does_not_go_on_with_its_files(deed: Callable[[ProcessFiles, int], None]) -> None:
-    disk = a_disk()
-    files = disk.opened()
-    file = made(files, b"before")
+    disk, files, file = a_disk_with_a_file(b"before")
     disk.kill()
     with pytest.raises(Killed):
         deed(files, file)
@@ -86,9 +97,8 @@ def test_the_code_of_a_killed_process_does_not_go_on_with_its_files(deed: Callab
 def test_a_process_dies_at_the_operation_that_was_chosen_or_directly_after_it() -> None:
     left = set()
     for seed in range(40):
-        disk, deaths = a_disk(seed), []
-        files = disk.opened()
-        file = made(files, b"1")
+        deaths: list[str] = []
+        disk, files, file = a_disk_with_a_file(b"1", seed=seed)
         disk.die_after(2, lambda deaths=deaths: deaths.append("dies"))
         files.write(file, b"2", 0)
         with pytest.raises(Killed):
@@ -103,9 +113,7 @@ def test_a_process_dies_at_the_operation_that_was_chosen_or_directly_after_it() 
 def test_a_death_may_take_the_machine_with_it() -> None:
     left = set()
     for seed in range(40):
-        disk = a_disk(seed)
-        files = disk.opened()
-        file = made(files, b"old")
+        disk, files, file = a_disk_with_a_file(b"old", seed=seed)
         disk.die_after(2, disk.lose_power)
         files.write(file, b"new", 0)
         with pytest.raises(Killed):
@@ -125,9 +133,7 @@ def test_each_death_comes_at_its_own_operation() -> None:
 
 
 def test_a_death_that_is_taken_back_does_not_come() -> None:
-    disk = a_disk()
-    files = disk.opened()
-    file = made(files)
+    disk, files, file = a_disk_with_a_file()
     disk.die_after(1, disk.lose_power)
     disk.live()
     files.write(file, b"1", 0)
@@ -140,9 +146,7 @@ def test_a_death_that_is_taken_back_does_not_come() -> None:
 def test_a_full_disk_takes_at_most_a_part_until_there_is_room_again() -> None:
     left = set()
     for seed in range(40):
-        disk = a_disk(seed)
-        files = disk.opened()
-        file = made(files)
+        disk, files, file = a_disk_with_a_file(seed=seed)
         disk.fill()
         with pytest.raises(OSError, match="No space left") as failure:
             files.write(file, b"abc", 0)
@@ -155,9 +159,7 @@ def test_a_full_disk_takes_at_most_a_part_until_there_is_room_again() -> None:
 
 
 def test_as_many_writes_fail_as_were_asked_for() -> None:
-    disk = a_disk()
-    files = disk.opened()
-    file = made(files)
+    disk, files, file = a_disk_with_a_file()
     disk.fail_writes(2)
     for deed in (lambda: files.write(file, b"abc", 0), lambda: files.truncate(file, 9)):
         with pytest.raises(OSError, match="Input/output") as failure:
@@ -170,13 +172,9 @@ def test_as_many_writes_fail_as_were_asked_for() -> None:
 def test_what_a_failed_sync_left_is_kept_or_dropped_now_or_lost_although_the_next_sync_succeeds() -> None:
     seen = set()
     for seed in range(60):
-        disk = a_disk(seed)
-        files = disk.opened()
-        file = made(files, b"old")
+        disk, files, file = a_disk_with_a_file(b"old", seed=seed)
         files.write(file, b"new", 0)
-        disk.fail_syncs(1)
-        with pytest.raises(OSError, match="Input/output"):
-            files.sync(file)
+        sync_fails(disk, files, file)
         read = files.read(file, 9, 0)
         files.sync(file)
         disk.lose_power()
@@ -186,13 +184,9 @@ def test_what_a_failed_sync_left_is_kept_or_dropped_now_or_lost_although_the_nex
 
 def test_what_is_written_again_after_a_failed_sync_is_on_the_disk_after_the_next_one() -> None:
     for seed in range(60):
-        disk = a_disk(seed)
-        files = disk.opened()
-        file = made(files, b"old")
+        disk, files, file = a_disk_with_a_file(b"old", seed=seed)
         files.write(file, b"new", 0)
-        disk.fail_syncs(1)
-        with pytest.raises(OSError, match="Input/output"):
-            files.sync(file)
+        sync_fails(disk, files, file)
         files.write(file, b"new", 0)
         files.sync(file)
         disk.lose_power()
@@ -215,9 +209,7 @@ def test_a_failed_sync_of_a_directory_promises_no_name() -> None:
 
 
 def test_of_two_syncs_the_one_that_began_later_counts_whichever_ends_last() -> None:
-    disk = a_disk()
-    files = disk.opened()
-    file = made(files, b"0")
+    disk, files, file = a_disk_with_a_file(b"0")
     files.write(file, b"1", 0)
     earlier = files.begin_sync(file)
     files.write(file, b"2", 0)
@@ -231,13 +223,9 @@ def test_of_two_syncs_the_one_that_began_later_counts_whichever_ends_last() -> N
 def test_a_sync_that_has_begun_brings_nothing_to_the_disk_that_the_disk_refused() -> None:
     left = set()
     for seed in range(60):
-        disk = a_disk(seed)
-        files = disk.opened()
-        file = made(files, b"old")
+        disk, files, file = a_disk_with_a_file(b"old", seed=seed)
         files.write(file, b"new", 0)
-        disk.fail_syncs(1)
-        with pytest.raises(OSError, match="Input/output"):
-            files.sync(file)
+        sync_fails(disk, files, file)
         files.sync(file, files.begin_sync(file))
         disk.lose_power()
         left.add(content(disk))
@@ -247,9 +235,7 @@ def test_a_sync_that_has_begun_brings_nothing_to_the_disk_that_the_disk_refused(
 def test_a_length_that_grew_after_a_sync_began_may_be_lost() -> None:
     lengths = set()
     for seed in range(60):
-        disk = a_disk(seed)
-        files = disk.opened()
-        file = made(files, b"1")
+        disk, files, file = a_disk_with_a_file(b"1", seed=seed)
         begun = files.begin_sync(file)
         files.truncate(file, 5000)
         files.sync(file, begun)
@@ -261,9 +247,7 @@ def test_a_length_that_grew_after_a_sync_began_may_be_lost() -> None:
 def test_the_system_brings_to_the_disk_by_itself_what_is_overwritten_later() -> None:
     left = set()
     for seed in range(60):
-        disk = a_disk(seed)
-        files = disk.opened()
-        file = made(files, b"000")
+        disk, files, file = a_disk_with_a_file(b"000", seed=seed)
         for number in range(200):
             files.write(file, b"%3d" % number, 0)
         disk.lose_power()

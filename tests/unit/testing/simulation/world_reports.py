@@ -100,7 +100,3 @@ def world_without_the_last_fault() -> WorldReport:
     """Returns the report of the same world with the barrier, in which the worker finds the barrier row."""
     refused = at(81.371, "worker", ReportedKind.ROW, "barrier row exists: no second credit", ORDER, to="credit database")
     return replace(failed_world(), happenings=(*BEGIN, *END, refused, *LATER), violations=(), digest="00")
-
-
-def sorted_by_time(world: WorldReport) -> WorldReport:
-    return replace(world, happenings=tuple(sorted(world.happenings, key=lambda happening: happening.at_ns)))

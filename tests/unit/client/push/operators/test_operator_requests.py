@@ -13,8 +13,6 @@ from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerSt
 from rocketmq_broker.client.push.operators.direct_consumption import DirectConsumption
 from rocketmq_broker.client.push.operators.operator_requests import OperatorRequests
 from rocketmq_broker.client.push.operators.running_info import ConsumerState
-from rocketmq_broker.message import properties as props
-from rocketmq_broker.message.record import encode_record, host_bytes
 from rocketmq_broker.protocol.bodies.group import GetConsumerStatusBody
 from rocketmq_broker.protocol.bodies.running_info import CMResult, ConsumeMessageDirectlyResult, ConsumerRunningInfo
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -29,6 +27,7 @@ from rocketmq_broker.protocol.headers.group import (
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.world import World
+from tests.stored_records import encoded
 
 
 class AtOnce:
@@ -82,12 +81,7 @@ def never(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
 
 
 def stored(topic: str = "orders", **named: str) -> bytes:
-    host = host_bytes("127.0.0.1", 10911)
-    return encode_record(
-        topic=topic.encode(), queue_id=3, queue_offset=7, commit_log_offset=0, flag=0, sys_flag=0, born_timestamp=1,
-        born_host=host, store_timestamp=2, store_host=host, reconsume_times=1, prepared_transaction_offset=0, body=b"paid",
-        properties=props.encode(named),
-    )  # fmt: skip
+    return encoded(topic, b"paid", named, queue_id=3, queue_offset=7, reconsume_times=1)
 
 
 def consume(listener: MessageListener, body: bytes | None = None, *, group: str = "credits") -> ConsumeMessageDirectlyResult:
