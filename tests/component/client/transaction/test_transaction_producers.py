@@ -91,6 +91,25 @@ async def test_without_a_decision_the_broker_asks_and_the_database_decides(rocke
         assert times == sorted(set(times))
 
 
+async def test_each_check_back_asks_the_listener_again_until_it_can_decide(rocketmq: RocketMQ) -> None:
+    class Undecided(Listener):
+        def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+            state = super().check_local_transaction(message)
+            return state if sum(message.body == one.body for one in self.checked) > 2 else UNKNOWN
+
+    listener, inbox = Undecided(), Inbox()
+    async with (
+        running(TransactionProducer("orders", listener, namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer,
+        running(consumer(rocketmq.namesrv_addr, "credits", "orders", inbox)),
+    ):
+        await producer.send_message_in_transaction(Message.of("orders", b"dropped"), (ROLLBACK, UNKNOWN))
+        await producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, UNKNOWN))
+        await rocketmq.wait_until(lambda: inbox.bodies == ["kept"])
+        asked_of_kept = [message.body for message in listener.checked].count(b"kept")
+        await rocketmq.wait_until(lambda: [message.body for message in listener.checked].count(b"dropped") > 2)
+    assert asked_of_kept >= 3
+
+
 async def test_a_producer_that_has_sent_nothing_yet_answers_for_one_of_its_group_that_is_gone(rocketmq: RocketMQ) -> None:
     gone, heir, inbox = Forgetful(), Listener(), Inbox()
     async with running(TransactionProducer("orders", gone, namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer:
