@@ -33,11 +33,7 @@ METADATA = MetaData()
 ORDERS = Table("orders", METADATA, Column("order_id", String(36), primary_key=True), Column("size", String(9), unique=True))
 add_tables(METADATA)
 
-COMMIT, ROLLBACK, UNKNOWN = (
-    LocalTransactionState.COMMIT_MESSAGE,
-    LocalTransactionState.ROLLBACK_MESSAGE,
-    LocalTransactionState.UNKNOWN,
-)
+COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
 
 @pytest.fixture

@@ -51,28 +51,25 @@ def cancelling(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> OrderCan
     return OrderCancelling(sqlite_store, broker, lambda: DEADLINE_MS)
 
 
-def test_an_order_that_is_short_is_cancelled_however_often_it_is_told(
-    sqlite_store: SqlOrderStore, cancelling: OrderCancelling, broker: BrokerInProcess
+@pytest.mark.parametrize(
+    ("first", "second", "because"),
+    [(short(), refused(), "out of stock: tea"), (refused(), short(), "not credited: its task fails")],
+)
+def test_an_order_that_is_short_or_cannot_be_credited_is_cancelled_once_however_often_it_is_told(
+    sqlite_store: SqlOrderStore,
+    cancelling: OrderCancelling,
+    broker: BrokerInProcess,
+    first: MessageExt,
+    second: MessageExt,
+    because: str,
 ) -> None:
     sqlite_store.store_order(an_order(), "transaction-1")
     listener = CompensationListener(cancelling, no_hold)
-    assert listener([short(), short()], a_context()) is ConsumeStatus.CONSUME_SUCCESS
-    assert listener([short()], a_context()) is ConsumeStatus.CONSUME_SUCCESS
+    for batch in ([first, first, second], [first]):
+        assert listener(batch, a_context()) is ConsumeStatus.CONSUME_SUCCESS
     order = sqlite_store.find_order("order-1")
     assert order is not None
-    assert (order.state, order.ended_because) == (OrderState.CANCELLED, "out of stock: tea")
-    assert [message.topic for message, _ in broker.decisions] == ["order_cancellations"]
-
-
-def test_an_order_that_cannot_be_credited_is_cancelled_by_a_message_of_its_own(
-    sqlite_store: SqlOrderStore, cancelling: OrderCancelling, broker: BrokerInProcess
-) -> None:
-    sqlite_store.store_order(an_order(), "transaction-1")
-    listener = CompensationListener(cancelling, no_hold)
-    assert listener([refused(), refused(), short()], a_context()) is ConsumeStatus.CONSUME_SUCCESS
-    order = sqlite_store.find_order("order-1")
-    assert order is not None
-    assert (order.state, order.ended_because) == (OrderState.CANCELLED, "not credited: its task fails")
+    assert (order.state, order.ended_because) == (OrderState.CANCELLED, because)
     assert [message.topic for message, _ in broker.decisions] == ["order_cancellations"]
 
 

@@ -11,11 +11,7 @@ from rocketmq_broker.message import Message, MessageExt, properties
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from tests.unit.testing.listeners import Transactions
 
-COMMIT, ROLLBACK, UNKNOWN = (
-    LocalTransactionState.COMMIT_MESSAGE,
-    LocalTransactionState.ROLLBACK_MESSAGE,
-    LocalTransactionState.UNKNOWN,
-)
+COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 ORDER = Message.of("orders", b'{"customer": "ada"}').with_properties({properties.UNIQUE_KEY: "T1"})
 
 
