@@ -20,6 +20,7 @@ from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
 from rocketmq_broker.world import World
+from service_runtime.database.database_errors import OutcomeUnknown
 
 ORDER_LIMIT_CENTS = 100_000
 PLACED_AT_MS = 1_700_000_000_000
@@ -102,6 +103,11 @@ def a_cancellation(order: Order | None = None) -> Cancellation:
 
 def a_listener_on(store: OrderStore, now_ms: Callable[[], int] = World().wall_ms) -> DatabaseTransactionListener:
     return DatabaseTransactionListener(TransactionKind.ORDER, store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=now_ms)
+
+
+def lose_connection(*_: object) -> None:
+    """Simulates a connection that is lost while the database commits."""
+    raise OutcomeUnknown("server closed the connection at COMMIT")
 
 
 def are_stored_at_once(store: Callable[[int], None], count: int) -> list[bool]:

@@ -3,22 +3,16 @@
 import json
 from collections.abc import Iterator
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from flask.testing import FlaskClient
 
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import create_app
-from order_service.service_layer.cancelling import OrderCancelling
-from order_service.service_layer.paying import OrderPaying
-from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message.record import Record, to_message
-from rocketmq_broker.world import World
-from service_runtime.database.database_errors import OutcomeUnknown
-from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, PLACED_AT_MS, BrokerInProcess
+from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, PLACED_AT_MS, BrokerInProcess, lose_connection
 from tests.passing_time import Clock
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
@@ -38,11 +32,7 @@ def broker(sqlite_store: SqlOrderStore, clock: Clock) -> BrokerInProcess:
 
 @pytest.fixture
 def client(sqlite_store: SqlOrderStore, broker: BrokerInProcess, clock: Clock) -> Iterator[FlaskClient]:
-    app = create_app(sqlite_store, broker, World())
-    app.extensions["order_placing"] = OrderPlacing(sqlite_store, broker, DEADLINE_MS, clock.world().wall_ms, uuid4)
-    app.extensions["order_paying"] = OrderPaying(sqlite_store, clock.world().wall_ms)
-    app.extensions["order_cancelling"] = OrderCancelling(sqlite_store, broker, clock.world().wall_ms)
-    with app.test_client() as client:
+    with create_app(sqlite_store, broker, clock.world(), payment_deadline_ms=DEADLINE_MS).test_client() as client:
         yield client
 
 
@@ -130,10 +120,6 @@ def test_a_cancellation_whose_local_commit_is_unknown_is_202_and_check_back_deci
     client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order_id = place(client)
-
-    def lose_connection(*_: object) -> None:
-        raise OutcomeUnknown("server closed the connection at COMMIT")
-
     with monkeypatch.context() as patch:
         patch.setattr(SqlOrderStore, "store_cancellation", lose_connection)
         answer = client.post(f"/orders/{order_id}/cancellation", json={})

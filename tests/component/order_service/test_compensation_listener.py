@@ -12,8 +12,7 @@ from order_service.service_layer.compensation_listener import CompensationListen
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.message.record import Record, to_message
-from service_runtime.database.database_errors import OutcomeUnknown
-from tests.component.order_service.conftest import DEADLINE_MS, BrokerInProcess, a_later_order, an_order
+from tests.component.order_service.conftest import DEADLINE_MS, BrokerInProcess, a_later_order, an_order, lose_connection
 
 
 def a_message(body: bytes, topic: str = TOPIC) -> MessageExt:
@@ -88,10 +87,6 @@ def test_a_cancellation_whose_outcome_is_unknown_is_tried_again_until_it_is_know
 ) -> None:
     sqlite_store.store_order(an_order(), "transaction-1")
     with monkeypatch.context() as patch:
-
-        def lose_connection(*_: object) -> None:
-            raise OutcomeUnknown("gone at COMMIT")
-
         patch.setattr(SqlOrderStore, "store_cancellation", lose_connection)
         after_a_pause(cancelling, patch.undo)([short()], a_context())
     assert getattr(sqlite_store.find_order("order-1"), "state", None) is OrderState.CANCELLED

@@ -14,8 +14,7 @@ from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
-from service_runtime.database.database_errors import OutcomeUnknown
-from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order
+from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order, lose_connection
 
 TEA = {"name": "tea", "quantity": 2, "price_cents": 1250}
 BODY: dict[str, Any] = {"customer": "ada", "items": [TEA]}
@@ -201,9 +200,6 @@ def test_a_wrong_parameter_is_400_naming_it(client: FlaskClient, query: str, fie
 def test_an_unknown_outcome_is_202_and_says_where_to_ask_later(
     client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lose_connection(*_: object) -> None:
-        raise OutcomeUnknown("server closed the connection at COMMIT")
-
     with monkeypatch.context() as patch:
         patch.setattr(SqlOrderStore, "store_order", lose_connection)
         answer = client.post("/orders", json=BODY)
@@ -235,6 +231,8 @@ def test_a_transaction_that_check_back_rolled_back_first_is_503(client: FlaskCli
 
 def test_health_names_what_does_not_answer(client: FlaskClient, broker: BrokerInProcess) -> None:
     assert client.get("/healthz").json == {"status": "ok", "database": "ok", "broker": "ok", "missing": [], "attention": []}
+    broker.discarded = None
+    assert client.get("/healthz").json["attention"] == [], "nobody knows of discarded messages"
     broker.is_up = False
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["broker"], answer.json["database"]) == (503, "unreachable", "ok")
@@ -259,14 +257,6 @@ def test_health_tells_of_messages_that_were_given_up_and_of_brokers_that_take_no
     assert (answer.status_code, answer.json["status"], client.get("/readyz").status_code) == (200, "attention", 200)
     (attention,) = answer.json["attention"]
     assert attention.startswith(words)
-
-
-@pytest.mark.parametrize("discarded", [0, None])
-def test_health_asks_for_no_attention_where_nothing_was_given_up_or_nobody_knows(
-    client: FlaskClient, broker: BrokerInProcess, discarded: int | None
-) -> None:
-    broker.discarded = discarded
-    assert client.get("/healthz").json["attention"] == []
 
 
 def test_a_service_on_an_old_copy_of_its_database_takes_no_order_until_a_person_decides(

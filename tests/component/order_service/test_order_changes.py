@@ -59,11 +59,8 @@ def test_a_payment_after_the_deadline_expires_the_order(later: SqlOrderStore) ->
 def test_an_unpaid_order_that_is_cancelled_is_rolled_back(later: SqlOrderStore) -> None:
     cancelled = later.change_unpaid("order-1", OrderEvent.CANCEL, IN_TIME, "no longer wanted")
     assert cancelled is not None
-    assert (cancelled.state, cancelled.ended_at_ms, cancelled.ended_because) == (
-        OrderState.CANCELLED,
-        IN_TIME,
-        "no longer wanted",
-    )
+    assert (cancelled.state, cancelled.ended_at_ms) == (OrderState.CANCELLED, IN_TIME)
+    assert cancelled.ended_because == "no longer wanted"
     assert later.settle("transaction-1") is ROLLED_BACK
     assert state_of(later.change_unpaid("order-1", OrderEvent.PAY, IN_TIME)) is OrderState.CANCELLED
 

@@ -33,6 +33,15 @@ def witness_of(store: SqlOrderStore) -> Witness:
     return Witness(database_id, epoch_id, int(renewed_at_ms), transaction_id)
 
 
+def is_doubted(store: SqlOrderStore, number: int, witness: Witness) -> bool:
+    """Returns True if the store does not decide a half message that it lacks, because of this witness."""
+    try:
+        store.settle(f"transaction-{number}", f"order-{number}", witness=witness)
+    except HistoryDoubted:
+        return True
+    return False
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock(PLACED_AT_MS)
@@ -116,16 +125,14 @@ def test_a_copy_that_is_older_than_a_second_does_not_decide(original: SqlOrderSt
     witness_of(original)
     copy = copied()
     clock.now_ms += MAX_AGE_MS
-    with pytest.raises(HistoryDoubted):
-        copy.settle("transaction-1", "order-1", witness=witness_of(original))
+    assert is_doubted(copy, 1, witness_of(original))
 
 
 def test_a_copy_that_is_older_than_the_newest_local_commit_does_not_decide(original: SqlOrderStore, copied: OpenCopy) -> None:
     witness_of(original)
     copy = copied()
     original.store_order(an_order(), "transaction-1")
-    with pytest.raises(HistoryDoubted):
-        copy.settle("transaction-2", "order-2", witness=witness_of(original))
+    assert is_doubted(copy, 2, witness_of(original))
 
 
 def test_a_cancellation_is_not_rolled_back_by_an_old_copy(original: SqlOrderStore, copied: OpenCopy) -> None:
@@ -166,8 +173,7 @@ def test_two_members_of_a_group_on_two_copies_decide_for_their_own_half_messages
     original.store_order(an_order(), "transaction-1")
     copy = copied()
     of_original, of_copy = witness_of(original), witness_of(copy)
-    with pytest.raises(HistoryDoubted):
-        original.settle("transaction-2", "order-2", witness=of_copy)
+    assert is_doubted(original, 2, of_copy)
     assert original.settle("transaction-3", "order-3", witness=of_original) is ROLLED_BACK
     copy.store_order(an_order("order-4"), "transaction-4")
     assert copy.settle("transaction-5", "order-5", witness=witness_of(copy)) is ROLLED_BACK
@@ -177,8 +183,7 @@ def test_an_overdue_order_does_not_expire_in_a_copy_in_which_its_payment_may_be_
     original: SqlOrderStore, overdue: tuple[SqlOrderStore, Witness]
 ) -> None:
     copy, of_order = overdue
-    with pytest.raises(HistoryDoubted):
-        copy.settle("transaction-2", "order-2", witness=witness_of(original))
+    assert is_doubted(copy, 2, witness_of(original))
     assert copy.settle("transaction-1", "order-1", witness=of_order) is PENDING
     with pytest.raises(HistoryDoubted):
         copy.expire_if_overdue("transaction-1", DEADLINE_MS, of_order)
@@ -191,8 +196,7 @@ def test_an_overdue_order_of_another_process_waits_until_a_doubt_about_another_o
 ) -> None:
     copy, of_order = overdue
     assert copy.expire_if_overdue("transaction-1", DEADLINE_MS, of_order) is PENDING
-    with pytest.raises(HistoryDoubted):
-        copy.settle("transaction-2", "order-2", witness=witness_of(original))
+    assert is_doubted(copy, 2, witness_of(original))
     with pytest.raises(HistoryDoubted):
         copy.expire_if_overdue("transaction-1", DEADLINE_MS, of_order)
 
@@ -213,8 +217,7 @@ def test_no_request_ends_an_order_in_a_copy_in_which_its_payment_may_be_missing(
         original.store_order(a_later_order(f"order-{number}"), f"transaction-{number}")
     copy = copied()
     clock.now_ms += MAX_AGE_MS
-    with pytest.raises(HistoryDoubted):
-        copy.settle("transaction-3", "order-3", witness=witness_of(original))
+    assert is_doubted(copy, 3, witness_of(original))
     with pytest.raises(HistoryDoubted):
         copy.change_unpaid("order-1", OrderEvent.PAY, DEADLINE_MS)
     with pytest.raises(HistoryDoubted):
@@ -229,8 +232,7 @@ def test_a_half_message_without_a_witness_is_decided_unless_another_one_gave_a_r
 ) -> None:
     copy = copied()
     assert copy.settle("transaction-1", "order-1") is ROLLED_BACK
-    with pytest.raises(HistoryDoubted):
-        copy.settle("transaction-2", "order-2", witness=witness_of(original))
+    assert is_doubted(copy, 2, witness_of(original))
     with pytest.raises(HistoryDoubted):
         copy.settle("transaction-3", "order-3")
 
@@ -240,20 +242,17 @@ def test_a_history_that_is_adopted_decides_for_what_was_sent_until_then(
 ) -> None:
     copy = copied()
     before = witness_of(original)
-    with pytest.raises(HistoryDoubted):
-        copy.settle("transaction-1", "order-1", witness=before)
+    assert is_doubted(copy, 1, before)
     assert copy.history.adopt("restored from the backup of Monday") == PLACED_AT_MS
     assert copy.history.why_unready() is None
     assert copy.settle("transaction-1", "order-1", witness=before) is ROLLED_BACK
     clock.now_ms += MAX_AGE_MS
-    with pytest.raises(HistoryDoubted):
-        copy.settle("transaction-2", "order-2", witness=witness_of(original))
+    assert is_doubted(copy, 2, witness_of(original))
 
 
 def test_the_doubt_ends_once_the_database_holds_what_it_lacked(original: SqlOrderStore, engine: Engine, clock: Clock) -> None:
     late = replace(witness_of(original), transaction_id="transaction-1")
-    with pytest.raises(HistoryDoubted):
-        original.settle("transaction-2", "order-2", witness=late)
+    assert is_doubted(original, 2, late)
     SqlOrderStore(engine, clock.world()).store_order(an_order(), "transaction-1")
     assert original.history.why_unready() is None
     assert original.settle("transaction-2", "order-2", witness=late) is ROLLED_BACK
@@ -273,8 +272,7 @@ def test_a_database_that_is_put_back_beneath_a_process_is_noticed_at_the_next_or
         with pytest.raises(HistoryDoubted, match="old copy"):
             witness_of(original)
     assert "old copy" in (original.history.why_unready() or "")
-    with pytest.raises(HistoryDoubted):
-        original.settle("transaction-1", "order-1", witness=in_flight)
+    assert is_doubted(original, 1, in_flight)
     original.history.adopt("the backup is the truth now")
     assert witness_of(original).epoch_id != first.epoch_id
     assert original.settle("transaction-2", "order-2", witness=witness_of(original)) is ROLLED_BACK

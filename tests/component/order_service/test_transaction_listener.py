@@ -176,11 +176,7 @@ def test_the_failpoint_ends_the_process_after_every_nth_commit_and_only_then(sql
     ends: list[int] = []
     (failpoints,) = parse_failpoints("exit-after-local-commit:every=2")
     listener = FailingTransactionListener(
-        a_listener_on(sqlite_store),
-        failpoints,
-        lambda *_: None,
-        wait=World().sleep,
-        end_process=lambda: ends.append(number),
+        a_listener_on(sqlite_store), failpoints, lambda *_: None, wait=World().sleep, end_process=lambda: ends.append(number)
     )
     for number in range(1, 6):
         price_cents = ORDER_LIMIT_CENTS if number == 1 else 100
