@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine
 
 from credit_service.adapters.ledger import Ledger
-from credit_service.adapters.tables import MIGRATIONS
+from credit_service.adapters.tables import MIGRATIONS, CreditRow
 from credit_service.domain.credit import Credit, CreditOutcome
 from order_messages import order_cancelled, order_created
 from order_messages.states import EntryKind
@@ -72,6 +72,13 @@ def points(ledger: Ledger, customer: str = "ada") -> int:
         return 0
     assert found.points == sum(entry.points for entry in found.entries)
     return found.points
+
+
+def entries(ledger: Ledger, customer: str = "ada") -> Sequence[CreditRow]:
+    """Returns the entries of a customer who has some, the latest first."""
+    found = ledger.find_customer(customer, max_entries=1_000)
+    assert found is not None
+    return found.entries
 
 
 def credited(ledger: Ledger, messages: Sequence[MessageExt]) -> list[bool]:

@@ -12,7 +12,8 @@ from credit_service.adapters.tables import CreditDatabase
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import HasEntries
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal, DatabaseUnavailable
-from tests.component.credit_service.conftest import a_credit, a_reversal, credit
+from tests.component.credit_service.conftest import a_credit, a_reversal, credit, entries, points
+from tests.component.credit_service.test_crediting import create_trigger, refuse
 
 CREDITED, ALREADY, CONFLICTING = CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED, CreditOutcome.CONFLICTING
 REFUSED = CreditOutcome.REFUSED
@@ -21,11 +22,9 @@ REFUSED = CreditOutcome.REFUSED
 def test_a_batch_credits_each_customer_with_the_sum_of_the_orders(ledger: Ledger) -> None:
     batch = [a_credit("1", amount_cents=250), a_credit("2", amount_cents=399), a_credit("3", customer="bob", amount_cents=100)]
     assert credit(ledger, batch) == [CREDITED] * 3
-    ada, bob = ledger.find_customer("ada", max_entries=10), ledger.find_customer("bob", max_entries=10)
-    assert ada is not None
-    assert bob is not None
-    assert (ada.points, bob.points) == (2 + 3, 1)
-    assert [(entry.order_id, entry.points, entry.amount_cents) for entry in ada.entries] == [("2", 3, 399), ("1", 2, 250)]
+    assert (points(ledger), points(ledger, "bob")) == (2 + 3, 1)
+    written = [(entry.order_id, entry.points, entry.amount_cents) for entry in entries(ledger)]
+    assert written == [("2", 3, 399), ("1", 2, 250)]
 
 
 def test_a_redelivery_changes_nothing(ledger: Ledger) -> None:
@@ -35,16 +34,15 @@ def test_a_redelivery_changes_nothing(ledger: Ledger) -> None:
     assert ledger.find_customer("ada", max_entries=10) == before
 
 
+def test_a_redelivery_and_a_conflict_within_one_batch_are_seen(ledger: Ledger) -> None:
+    batch = [a_credit("1"), a_credit("1"), a_credit("1", amount_cents=1)]
+    assert credit(ledger, batch) == [CREDITED, ALREADY, CONFLICTING]
+
+
 def test_only_what_was_missing_is_added(ledger: Ledger) -> None:
     credit(ledger, [a_credit("1", amount_cents=100)])
     assert credit(ledger, [a_credit("1", amount_cents=100), a_credit("2", amount_cents=200)]) == [ALREADY, CREDITED]
-    ada = ledger.find_customer("ada", max_entries=10)
-    assert ada is not None
-    assert ada.points == 3
-
-
-def test_an_order_twice_in_one_batch_is_credited_once(ledger: Ledger) -> None:
-    assert credit(ledger, [a_credit("1"), a_credit("1")]) == [CREDITED, ALREADY]
+    assert points(ledger) == 3
 
 
 @pytest.mark.parametrize("other", [a_credit("1", amount_cents=9900), a_credit("1", customer="bob")])
@@ -56,52 +54,21 @@ def test_another_amount_or_customer_for_a_credited_order_is_a_conflict_and_chang
     assert ledger.find_customer("bob", max_entries=10) is None
 
 
-def test_a_conflict_within_one_batch_is_seen(ledger: Ledger) -> None:
-    assert credit(ledger, [a_credit("1"), a_credit("1", amount_cents=1)]) == [CREDITED, CONFLICTING]
-
-
 @pytest.mark.parametrize("by_trigger", [False, True])
 def test_a_batch_with_a_credit_that_the_database_refuses_writes_nothing(ledger: Ledger, engine: Engine, by_trigger: bool) -> None:
-    forbid_an_amount(engine, by_trigger=by_trigger)
+    if by_trigger or engine.dialect.name == "sqlite":
+        refuse(engine, 666)
+    else:
+        with engine.begin() as connection:
+            connection.execute(text("ALTER TABLE credits ADD CHECK (amount_cents <> 666)"))
     with pytest.raises(DatabaseRefusal):
         credit(ledger, [a_credit("1"), a_credit("2", amount_cents=666), a_credit("3")])
     assert [ledger.find_order(order_id) for order_id in "123"] == [()] * 3
     assert ledger.find_customer("ada", max_entries=1) is None
 
 
-def forbid_an_amount(engine: Engine, *, by_trigger: bool, amount_cents: int = 666) -> None:
-    statements = [f"ALTER TABLE credits ADD CHECK (amount_cents <> {amount_cents})"]
-    if engine.dialect.name == "sqlite":
-        statements = [
-            f"CREATE TRIGGER no BEFORE INSERT ON credits WHEN NEW.amount_cents = {amount_cents}"
-            " BEGIN SELECT RAISE(ABORT, 'no'); END"
-        ]
-    elif by_trigger:
-        statements = postgresql_trigger("RAISE EXCEPTION 'no'")
-    with engine.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-
-
-def swallow_the_amount_666(engine: Engine) -> None:
-    statements = postgresql_trigger("RETURN NULL")
-    if engine.dialect.name == "sqlite":
-        statements = ["CREATE TRIGGER no BEFORE INSERT ON credits WHEN NEW.amount_cents = 666 BEGIN SELECT RAISE(IGNORE); END"]
-    with engine.begin() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-
-
-def postgresql_trigger(action: str) -> list[str]:
-    return [
-        "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS"
-        f" $$ BEGIN IF NEW.amount_cents = 666 THEN {action}; END IF; RETURN NEW; END $$",
-        "CREATE TRIGGER no BEFORE INSERT ON credits FOR EACH ROW EXECUTE FUNCTION no()",
-    ]
-
-
 def test_a_row_that_is_neither_inserted_nor_found_is_an_error_and_no_redelivery(ledger: Ledger, engine: Engine) -> None:
-    swallow_the_amount_666(engine)
+    create_trigger(engine, "NEW.amount_cents = 666", "RAISE(IGNORE)", "RETURN NULL")
     with pytest.raises(CreditNotStored, match="cannot store the credit of order 2: the row was neither inserted nor found"):
         credit(ledger, [a_credit("1"), a_credit("2", amount_cents=666), a_credit("3")])
     assert ledger.find_order("1") == ()
@@ -115,20 +82,26 @@ def test_the_last_entry_is_known_by_its_number(ledger: Ledger) -> None:
 
 def test_workers_with_overlapping_batches_credit_each_order_once(ledger: Ledger) -> None:
     orders = [a_credit(f"order-{number}", customer=f"customer-{number % 5}", amount_cents=100) for number in range(60)]
-    workers, start = 6, threading.Barrier(6)
+    outcomes = written_by_workers(ledger, orders, workers=6, batch_size=12)
+    assert outcomes.count(CREDITED) == len(orders)
+    assert outcomes.count(ALREADY) == len(orders) * 5
+    customers = [f"customer-{number}" for number in range(5)]
+    assert [(points(ledger, customer), len(entries(ledger, customer))) for customer in customers] == [(12, 12)] * 5
+
+
+def written_by_workers(ledger: Ledger, credits: list[Credit], *, workers: int, batch_size: int) -> list[CreditOutcome]:
+    """Writes all entries from each of several threads at once, in another sequence in each. Returns all outcomes."""
+    start = threading.Barrier(workers)
 
     def work(seed: int) -> list[CreditOutcome]:
-        mine = orders[:]
+        mine = credits[:]
         random.Random(seed).shuffle(mine)
         start.wait()
-        return [outcome for first in range(0, len(mine), 12) for outcome in credit(ledger, mine[first : first + 12])]
+        batches = [mine[first : first + batch_size] for first in range(0, len(mine), batch_size)]
+        return [outcome for batch in batches for outcome in credit(ledger, batch)]
 
     with ThreadPoolExecutor(workers) as threads:
-        outcomes = [outcome for found in threads.map(work, range(workers)) for outcome in found]
-    assert outcomes.count(CREDITED) == len(orders)
-    assert outcomes.count(ALREADY) == len(orders) * (workers - 1)
-    found = [ledger.find_customer(f"customer-{number}", max_entries=100) for number in range(5)]
-    assert [customer and (customer.points, len(customer.entries)) for customer in found] == [(12, 12)] * 5
+        return [outcome for found in threads.map(work, range(workers)) for outcome in found]
 
 
 def test_a_ledger_that_cannot_be_written_is_an_error_and_nothing_is_credited(ledger: Ledger, engine: Engine) -> None:
@@ -143,30 +116,23 @@ def test_a_ledger_that_cannot_be_written_is_an_error_and_nothing_is_credited(led
 def test_a_reversal_takes_the_points_of_its_order_back(ledger: Ledger) -> None:
     credit(ledger, [a_credit("1", amount_cents=250), a_credit("2", amount_cents=399)])
     assert credit(ledger, [a_reversal("1", amount_cents=250)]) == [CREDITED]
-    ada = ledger.find_customer("ada", max_entries=10)
-    assert ada is not None
-    assert ada.points == 3
-    assert [(entry.order_id, entry.kind, entry.points, entry.amount_cents) for entry in ada.entries] == [
+    assert points(ledger) == 3
+    assert [(entry.order_id, entry.kind, entry.points, entry.amount_cents) for entry in entries(ledger)] == [
         ("1", "reversal", -2, 250), ("2", "credit", 3, 399), ("1", "credit", 2, 250),
     ]  # fmt: skip
 
 
 def test_a_reversal_that_comes_before_its_credit_ends_at_the_same_balance(ledger: Ledger) -> None:
     assert credit(ledger, [a_reversal("1")]) == [CREDITED]
-    early = ledger.find_customer("ada", max_entries=10)
+    assert points(ledger) == -25
     assert credit(ledger, [a_credit("1")]) == [CREDITED]
-    late = ledger.find_customer("ada", max_entries=10)
-    assert early is not None
-    assert late is not None
-    assert (early.points, late.points) == (-25, 0)
+    assert points(ledger) == 0
 
 
 def test_credit_and_reversal_in_one_batch_in_either_order_cancel_each_other_out(ledger: Ledger) -> None:
     batch = [a_credit("1"), a_reversal("1"), a_reversal("2"), a_credit("2")]
     assert credit(ledger, batch) == [CREDITED] * 4
-    ada = ledger.find_customer("ada", max_entries=10)
-    assert ada is not None
-    assert (ada.points, sum(entry.points for entry in ada.entries), len(ada.entries)) == (0, 0, 4)
+    assert (points(ledger), len(entries(ledger))) == (0, 4)
 
 
 def test_a_reversal_that_is_delivered_again_changes_nothing(ledger: Ledger) -> None:
@@ -185,21 +151,10 @@ def test_an_order_s_entries_are_found_in_the_order_in_which_they_were_written(le
 
 
 def test_workers_that_credit_and_reverse_at_once_end_at_a_balance_of_zero(ledger: Ledger) -> None:
-    entries = [make(f"order-{number}") for number in range(40) for make in (a_credit, a_reversal)]
-    workers, start = 4, threading.Barrier(4)
-
-    def work(seed: int) -> None:
-        mine = entries[:]
-        random.Random(seed).shuffle(mine)
-        start.wait()
-        for first in range(0, len(mine), 16):
-            credit(ledger, mine[first : first + 16])
-
-    with ThreadPoolExecutor(workers) as threads:
-        list(threads.map(work, range(workers)))
-    ada = ledger.find_customer("ada", max_entries=200)
-    assert ada is not None
-    assert (ada.points, len(ada.entries)) == (0, 80)
+    written_by_workers(
+        ledger, [make(f"order-{number}") for number in range(40) for make in (a_credit, a_reversal)], workers=4, batch_size=16
+    )
+    assert (points(ledger), len(entries(ledger))) == (0, 80)
 
 
 def test_a_batch_of_none_is_fine(ledger: Ledger) -> None:
@@ -222,9 +177,7 @@ def test_a_refused_order_can_be_neither_credited_nor_reversed_and_the_balance_is
     annul(ledger, a_credit("2"))
     annul(ledger, a_credit("2"))
     assert credit(ledger, [a_credit("2"), a_reversal("2")]) == [REFUSED, ALREADY]
-    ada = ledger.find_customer("ada", max_entries=10)
-    assert ada is not None
-    assert ada.points == sum(entry.points for entry in ada.entries) == 5
+    assert points(ledger) == 5
     assert [(entry.kind, entry.amount_cents) for entry in ledger.find_order("2")] == [("credit", 0), ("reversal", 0)]
 
 
@@ -238,7 +191,7 @@ def test_an_order_with_an_entry_of_its_own_is_not_refused_and_nothing_is_written
 
 
 def test_an_order_whose_refusal_the_database_refuses_is_not_refused(ledger: Ledger, engine: Engine) -> None:
-    forbid_an_amount(engine, by_trigger=False, amount_cents=0)
+    refuse(engine, 0)
     with pytest.raises(DatabaseFailure):
         annul(ledger, a_credit("1"))
     assert ledger.find_order("1") == ()

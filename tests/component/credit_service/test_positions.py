@@ -18,12 +18,13 @@ from tests.component.credit_service.test_crediting import drain, refuse
 QUEUE = MessageQueue("orders", "broker-a", 0)
 
 
-def test_a_message_counts_as_stored_while_it_waits_and_after_it_was_credited(ledger: Ledger) -> None:
-    ledger.store(orders(3))
-    assert ledger.positions.save({QUEUE: 3}) == {}
+@pytest.mark.parametrize("count", [3, 2_000], ids=["a few", "more than a statement has parameters"])
+def test_messages_count_as_stored_while_they_wait_and_after_they_were_credited(ledger: Ledger, count: int) -> None:
+    ledger.store(orders(count))
+    assert ledger.positions.save({QUEUE: count}) == {}
     drain(ledger)
-    assert ledger.positions.save({QUEUE: 4}) == {}
-    assert ledger.positions.read(QUEUE) == 4
+    assert ledger.positions.save({QUEUE: count + 1}) == {}
+    assert ledger.positions.read(QUEUE) == count + 1
 
 
 def test_messages_that_are_credited_while_they_are_looked_for_are_found(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,13 +62,6 @@ def test_refused_orders_do_not_look_like_a_reset_database(ledger: Ledger, engine
     ledger.store([an_order("bad", 9, amount_cents=666)])
     drain(ledger, max_tries=0, cancel_refused=True)
     assert ledger.positions.save({QUEUE: 10}) == {}
-
-
-def test_more_messages_than_a_statement_has_parameters_are_looked_for(ledger: Ledger) -> None:
-    ledger.store(orders(2_000))
-    assert ledger.positions.save({QUEUE: 2_000}) == {}
-    drain(ledger)
-    assert ledger.positions.save({QUEUE: 2_001}) == {}
 
 
 @pytest.mark.parametrize("table", ["rocketmq_inbox", "credits"])

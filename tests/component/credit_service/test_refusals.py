@@ -73,14 +73,3 @@ def test_a_rule_that_refuses_some_parks_those_and_delays_no_other(
     assert worker.inbox.retry() == state.parked
     drain(worker)
     assert points(worker) == 8 * LARGEST + state.parked * (LARGEST + 1)
-
-
-def test_a_bad_order_alone_is_tried_until_another_passes(worker: Ledger, engine: Engine, clock: Clock) -> None:
-    rule_of(engine, "some: raising trigger").is_set_up(engine)
-    worker.store(orders(1, first=100, amount_cents=LARGE))
-    for _ in range(20):
-        assert drain(worker, max_tries=1).parked == 0
-        clock.pass_s(60)
-    assert worker.inbox.state().suspected == 0
-    worker.store(orders(1, amount_cents=SMALL))
-    assert drain(worker, max_tries=1).parked == 1

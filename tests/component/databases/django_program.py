@@ -14,21 +14,17 @@ from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.databases import DecidedBefore, LocalOutcome
 from rocketmq_broker.databases.django import Inbox, barrier, conclude, once, settle
 from rocketmq_broker.databases.inbox import InboxMessage, ParkMessage
-from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
 from rocketmq_broker.world import World
+from tests.component.databases.conftest import DELIVERED, HALF
 
 URL = urlsplit(os.environ["DATABASE"])
 if URL.scheme == "sqlite":
     DATABASE = {"ENGINE": "django.db.backends.sqlite3", "NAME": URL.path[1:]}
 else:
-    DATABASE = {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": URL.path[1:],
-        "USER": URL.username,
-        "HOST": URL.hostname,
-        "PORT": URL.port,
-    }
+    PLACE = {"NAME": URL.path[1:], "USER": URL.username, "HOST": URL.hostname, "PORT": URL.port}
+    DATABASE = {"ENGINE": "django.db.backends.postgresql", **PLACE}
 settings.configure(
     INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "rocketmq_broker.databases.django"],
     DATABASES={"default": DATABASE},
@@ -38,12 +34,6 @@ django.setup()
 
 from django.contrib.auth.models import Group, Permission  # noqa: E402
 from django.db import IntegrityError, transaction  # noqa: E402
-
-HALF = Message.of("orders", "order 1").with_properties({UNIQUE_KEY: "A" * 32})
-PLACE = dict.fromkeys(("queue_id", "queue_offset", "commit_log_offset", "store_size", "sys_flag", "body_crc"), 0)
-TIMES = dict.fromkeys(("born_timestamp", "store_timestamp", "reconsume_times", "prepared_transaction_offset"), 0)
-HOSTS = {"broker_name": "broker-a", "born_host": "127.0.0.1:1", "store_host": "127.0.0.1:2", "offset_message_id": "B" * 32}
-DELIVERED = MessageExt(topic="orders", body=HALF.body, properties=HALF.properties, **PLACE, **TIMES, **HOSTS)
 
 
 def work_behind_the_barrier_is_committed_with_its_row() -> None:

@@ -1,6 +1,8 @@
 """Fixtures for the order service: an order store on SQLite and on PostgreSQL, and a fake broker."""
 
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -11,12 +13,14 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.history import PROPERTY
 from order_service.domain.order import Cancellation, Item, Order
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
+from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.transaction_listener import DatabaseTransactionListener, transaction_listeners
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
 from rocketmq_broker.world import World
+from service_runtime.database.database_errors import OutcomeUnknown
 
 ORDER_LIMIT_CENTS = 100_000
 PLACED_AT_MS = 1_700_000_000_000
@@ -68,9 +72,7 @@ def sqlite_store(sqlite_engine: Engine) -> SqlOrderStore:
 
 @pytest.fixture
 def listener(sqlite_store: SqlOrderStore) -> DatabaseTransactionListener:
-    return DatabaseTransactionListener(
-        TransactionKind.ORDER, sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms
-    )
+    return a_listener_on(sqlite_store)
 
 
 @pytest.fixture
@@ -97,3 +99,28 @@ def a_later_order(order_id: str = "order-1", *, key: str | None = None) -> Order
 
 def a_cancellation(order: Order | None = None) -> Cancellation:
     return Cancellation(order=order or an_order(), reason="by the customer", cancelled_at_ms=PLACED_AT_MS + 1)
+
+
+def a_listener_on(store: OrderStore, now_ms: Callable[[], int] = World().wall_ms) -> DatabaseTransactionListener:
+    return DatabaseTransactionListener(TransactionKind.ORDER, store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=now_ms)
+
+
+def lose_connection(*_: object) -> None:
+    """Simulates a connection that is lost while the database commits."""
+    raise OutcomeUnknown("server closed the connection at COMMIT")
+
+
+def are_stored_at_once(store: Callable[[int], None], count: int) -> list[bool]:
+    """Calls the function with each number in a thread of its own. Returns for each call whether its transaction was stored."""
+    start = threading.Barrier(count)
+
+    def run(number: int) -> bool:
+        start.wait()
+        try:
+            store(number)
+        except TransactionFailed:
+            return False
+        return True
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(run, range(count)))

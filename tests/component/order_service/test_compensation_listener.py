@@ -12,8 +12,7 @@ from order_service.service_layer.compensation_listener import CompensationListen
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.message.record import Record, to_message
-from service_runtime.database.database_errors import OutcomeUnknown
-from tests.component.order_service.conftest import DEADLINE_MS, BrokerInProcess, a_later_order, an_order
+from tests.component.order_service.conftest import DEADLINE_MS, BrokerInProcess, a_later_order, an_order, lose_connection
 
 
 def a_message(body: bytes, topic: str = TOPIC) -> MessageExt:
@@ -51,28 +50,25 @@ def cancelling(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> OrderCan
     return OrderCancelling(sqlite_store, broker, lambda: DEADLINE_MS)
 
 
-def test_an_order_that_is_short_is_cancelled_however_often_it_is_told(
-    sqlite_store: SqlOrderStore, cancelling: OrderCancelling, broker: BrokerInProcess
+@pytest.mark.parametrize(
+    ("first", "second", "because"),
+    [(short(), refused(), "out of stock: tea"), (refused(), short(), "not credited: its task fails")],
+)
+def test_an_order_that_is_short_or_cannot_be_credited_is_cancelled_once_however_often_it_is_told(
+    sqlite_store: SqlOrderStore,
+    cancelling: OrderCancelling,
+    broker: BrokerInProcess,
+    first: MessageExt,
+    second: MessageExt,
+    because: str,
 ) -> None:
     sqlite_store.store_order(an_order(), "transaction-1")
     listener = CompensationListener(cancelling, no_hold)
-    assert listener([short(), short()], a_context()) is ConsumeStatus.CONSUME_SUCCESS
-    assert listener([short()], a_context()) is ConsumeStatus.CONSUME_SUCCESS
+    for batch in ([first, first, second], [first]):
+        assert listener(batch, a_context()) is ConsumeStatus.CONSUME_SUCCESS
     order = sqlite_store.find_order("order-1")
     assert order is not None
-    assert (order.state, order.ended_because) == (OrderState.CANCELLED, "out of stock: tea")
-    assert [message.topic for message, _ in broker.decisions] == ["order_cancellations"]
-
-
-def test_an_order_that_cannot_be_credited_is_cancelled_by_a_message_of_its_own(
-    sqlite_store: SqlOrderStore, cancelling: OrderCancelling, broker: BrokerInProcess
-) -> None:
-    sqlite_store.store_order(an_order(), "transaction-1")
-    listener = CompensationListener(cancelling, no_hold)
-    assert listener([refused(), refused(), short()], a_context()) is ConsumeStatus.CONSUME_SUCCESS
-    order = sqlite_store.find_order("order-1")
-    assert order is not None
-    assert (order.state, order.ended_because) == (OrderState.CANCELLED, "not credited: its task fails")
+    assert (order.state, order.ended_because) == (OrderState.CANCELLED, because)
     assert [message.topic for message, _ in broker.decisions] == ["order_cancellations"]
 
 
@@ -91,10 +87,6 @@ def test_a_cancellation_whose_outcome_is_unknown_is_tried_again_until_it_is_know
 ) -> None:
     sqlite_store.store_order(an_order(), "transaction-1")
     with monkeypatch.context() as patch:
-
-        def lose_connection(*_: object) -> None:
-            raise OutcomeUnknown("gone at COMMIT")
-
         patch.setattr(SqlOrderStore, "store_cancellation", lose_connection)
         after_a_pause(cancelling, patch.undo)([short()], a_context())
     assert getattr(sqlite_store.find_order("order-1"), "state", None) is OrderState.CANCELLED

@@ -9,13 +9,12 @@ from sqlalchemy import Engine, text
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.history import Witness
 from order_service.entrypoints.http import MAX_BODY_BYTES, create_app
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import Outcome
 from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
-from service_runtime.database.database_errors import OutcomeUnknown
-from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order
+from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order, lose_connection
 
 TEA = {"name": "tea", "quantity": 2, "price_cents": 1250}
 BODY: dict[str, Any] = {"customer": "ada", "items": [TEA]}
@@ -161,7 +160,11 @@ def test_a_body_too_large_is_413(client: FlaskClient) -> None:
     assert (answer.status_code, answer.content_type) == (413, "application/problem+json")
 
 
-@pytest.mark.parametrize("path", ["/orders/none", "/orders/%00", "/orders/" + "x" * 300, "/transactions/none", "/nothing"])
+@pytest.mark.parametrize(
+    "path",
+    ["/orders/none", "/orders/%00", "/orders/" + "x" * 300, "/orders/none/timeline", "/orders/%00/timeline", "/transactions/none",
+     "/nothing"],
+)  # fmt: skip
 def test_what_does_not_exist_is_404(client: FlaskClient, path: str) -> None:
     answer = client.get(path)
     assert (answer.status_code, answer.content_type) == (404, "application/problem+json")
@@ -197,9 +200,6 @@ def test_a_wrong_parameter_is_400_naming_it(client: FlaskClient, query: str, fie
 def test_an_unknown_outcome_is_202_and_says_where_to_ask_later(
     client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lose_connection(*_: object) -> None:
-        raise OutcomeUnknown("server closed the connection at COMMIT")
-
     with monkeypatch.context() as patch:
         patch.setattr(SqlOrderStore, "store_order", lose_connection)
         answer = client.post("/orders", json=BODY)
@@ -213,18 +213,8 @@ def test_an_unknown_outcome_is_202_and_says_where_to_ask_later(
 def test_a_local_transaction_that_takes_too_long_is_202(
     client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never_answer(_message: object, _attempt: Attempt) -> Outcome:
-        return Outcome.UNKNOWN
-
-    monkeypatch.setattr(broker, "send_in_transaction", never_answer)
+    monkeypatch.setattr(broker, "send_in_transaction", lambda *_: Outcome.UNKNOWN)
     assert client.post("/orders", json=BODY).status_code == 202
-
-
-def test_a_half_message_that_is_not_safely_stored_is_503(
-    client: FlaskClient, broker: BrokerInProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(broker, "send_in_transaction", lambda *_: Outcome.NOT_STARTED)
-    assert client.post("/orders", json=BODY).status_code == 503
 
 
 def test_a_database_that_takes_nothing_is_503(client: FlaskClient, sqlite_engine: Engine) -> None:
@@ -241,35 +231,32 @@ def test_a_transaction_that_check_back_rolled_back_first_is_503(client: FlaskCli
 
 def test_health_names_what_does_not_answer(client: FlaskClient, broker: BrokerInProcess) -> None:
     assert client.get("/healthz").json == {"status": "ok", "database": "ok", "broker": "ok", "missing": [], "attention": []}
+    broker.discarded = None
+    assert client.get("/healthz").json["attention"] == [], "nobody knows of discarded messages"
     broker.is_up = False
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["broker"], answer.json["database"]) == (503, "unreachable", "ok")
 
 
-def test_health_tells_of_messages_that_were_given_up_and_the_service_serves_on(
-    client: FlaskClient, broker: BrokerInProcess
+@pytest.mark.parametrize(
+    ("state", "value", "words"),
+    [
+        ("discarded", 2, "the broker discarded 2 messages of orders after the last check-back; "),
+        (
+            "refusing",
+            ["broker-b did not answer within 1 s"],
+            "broker-b did not answer within 1 s; orders go to the other brokers",
+        ),
+    ],
+)
+def test_health_tells_of_messages_that_were_given_up_and_of_brokers_that_take_none_and_the_service_serves_on(
+    client: FlaskClient, broker: BrokerInProcess, state: str, value: object, words: str
 ) -> None:
-    broker.discarded = 2
-    answer = client.get("/healthz")
-    assert (answer.status_code, answer.json["status"]) == (200, "attention")
-    (attention,) = answer.json["attention"]
-    assert attention.startswith("the broker discarded 2 messages of orders after the last check-back; ")
-
-
-def test_health_names_a_broker_that_takes_no_order_while_another_does(client: FlaskClient, broker: BrokerInProcess) -> None:
-    broker.refusing = ["broker-b did not answer within 1 s"]
+    setattr(broker, state, value)
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"], client.get("/readyz").status_code) == (200, "attention", 200)
     (attention,) = answer.json["attention"]
-    assert attention.startswith("broker-b did not answer within 1 s; orders go to the other brokers")
-
-
-@pytest.mark.parametrize("discarded", [0, None])
-def test_health_asks_for_no_attention_where_nothing_was_given_up_or_nobody_knows(
-    client: FlaskClient, broker: BrokerInProcess, discarded: int | None
-) -> None:
-    broker.discarded = discarded
-    assert client.get("/healthz").json["attention"] == []
+    assert attention.startswith(words)
 
 
 def test_a_service_on_an_old_copy_of_its_database_takes_no_order_until_a_person_decides(

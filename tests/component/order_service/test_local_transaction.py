@@ -3,7 +3,6 @@
 On PostgreSQL one statement writes all of them.
 """
 
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,11 +14,10 @@ from order_messages.states import TransactionState
 from order_service.adapters.local_transaction import ITEMS, ORDERS, TRANSACTIONS
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
-from order_service.service_layer.attempt import Outcome, TransactionFailed
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable, OutcomeUnknown
 from service_runtime.database.engine import create_database_engine
-from tests.component.order_service.conftest import a_later_order, an_order
+from tests.component.order_service.conftest import a_later_order, an_order, are_stored_at_once
 
 ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
@@ -45,27 +43,9 @@ def test_all_rows_are_there_and_the_items_keep_their_order(store: SqlOrderStore,
     assert store.why_unready() is None
 
 
-def test_a_transaction_that_has_a_row_keeps_the_order_out(store: SqlOrderStore, engine: Engine) -> None:
-    store.settle("transaction-1")
-    with pytest.raises(TransactionFailed) as raised:
-        store.store_order(an_order(), "transaction-1")
-    assert raised.value.outcome is Outcome.DECIDED_BEFORE
-    assert counts(engine) == [1, 0, 0]
-
-
 def test_of_many_that_come_at_once_one_is_written(store: SqlOrderStore, engine: Engine) -> None:
-    start = threading.Barrier(4)
-
-    def write(number: int) -> bool:
-        start.wait()
-        try:
-            store.store_order(an_order(f"order-{number}"), "transaction-1")
-        except TransactionFailed:
-            return False
-        return True
-
-    with ThreadPoolExecutor(4) as threads:
-        assert sorted(threads.map(write, range(4))) == [False, False, False, True]
+    stored = are_stored_at_once(lambda number: store.store_order(an_order(f"order-{number}"), "transaction-1"), 4)
+    assert sorted(stored) == [False, False, False, True]
     assert counts(engine) == [1, 1, 2]
 
 

@@ -12,7 +12,7 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.life_cycle import OrderEvent
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Outcome, TransactionFailed
-from tests.component.order_service.conftest import DEADLINE_MS, a_cancellation, a_later_order, an_order
+from tests.component.order_service.conftest import DEADLINE_MS, a_cancellation, a_later_order, an_order, are_stored_at_once
 
 COMMITTED, ROLLED_BACK, PENDING = TransactionState.COMMITTED, TransactionState.ROLLED_BACK, TransactionState.PENDING
 IN_TIME = DEADLINE_MS - 1
@@ -59,11 +59,8 @@ def test_a_payment_after_the_deadline_expires_the_order(later: SqlOrderStore) ->
 def test_an_unpaid_order_that_is_cancelled_is_rolled_back(later: SqlOrderStore) -> None:
     cancelled = later.change_unpaid("order-1", OrderEvent.CANCEL, IN_TIME, "no longer wanted")
     assert cancelled is not None
-    assert (cancelled.state, cancelled.ended_at_ms, cancelled.ended_because) == (
-        OrderState.CANCELLED,
-        IN_TIME,
-        "no longer wanted",
-    )
+    assert (cancelled.state, cancelled.ended_at_ms) == (OrderState.CANCELLED, IN_TIME)
+    assert cancelled.ended_because == "no longer wanted"
     assert later.settle("transaction-1") is ROLLED_BACK
     assert state_of(later.change_unpaid("order-1", OrderEvent.PAY, IN_TIME)) is OrderState.CANCELLED
 
@@ -150,15 +147,5 @@ def test_payment_cancellation_deadline_and_check_back_at_once_agree_on_one_outco
 
 def test_of_many_cancellations_at_once_one_is_committed(store: SqlOrderStore) -> None:
     store.store_order(an_order(), "transaction-0")
-    start = threading.Barrier(5)
-
-    def cancel(number: int) -> bool:
-        start.wait()
-        try:
-            store.store_cancellation(a_cancellation(), f"transaction-{number}")
-        except TransactionFailed:
-            return False
-        return True
-
-    with ThreadPoolExecutor(5) as threads:
-        assert list(threads.map(cancel, range(1, 6))).count(True) == 1
+    stored = are_stored_at_once(lambda number: store.store_cancellation(a_cancellation(), f"cancellation-{number}"), 5)
+    assert stored.count(True) == 1

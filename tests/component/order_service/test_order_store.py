@@ -10,7 +10,7 @@ from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.service_layer.attempt import Outcome, TransactionFailed
 from service_runtime.database.database_errors import DatabaseUnavailable, OutcomeUnknown
-from tests.component.order_service.conftest import an_order
+from tests.component.order_service.conftest import an_order, are_stored_at_once
 
 
 def test_an_order_is_found_as_it_was_committed(store: SqlOrderStore) -> None:
@@ -18,14 +18,8 @@ def test_an_order_is_found_as_it_was_committed(store: SqlOrderStore) -> None:
     store.store_order(order, "transaction-1")
     assert store.find_order("order-1") == order
     assert store.find_order_by_key("ada", "key-1") == order
-    assert store.find_transaction("transaction-1") is TransactionState.COMMITTED
+    assert store.find_transaction("transaction-1") is store.settle("transaction-1") is TransactionState.COMMITTED
     assert [one.transaction_id for one in store.find_transactions("order-1")] == ["transaction-1"]
-
-
-def test_check_back_finds_a_committed_transaction_committed(store: SqlOrderStore) -> None:
-    store.store_order(an_order(), "transaction-1")
-    assert store.settle("transaction-1") is TransactionState.COMMITTED
-    assert store.find_order("order-1") is not None
 
 
 def test_check_back_rolls_back_what_it_does_not_find_and_says_so_ever_after(store: SqlOrderStore) -> None:
@@ -56,12 +50,6 @@ def test_an_idempotency_key_is_one_customer_s_own(store: SqlOrderStore) -> None:
     store.store_order(an_order("order-2", customer="bob", key="key-1"), "transaction-2")
     found = [store.find_order_by_key(customer, "key-1") for customer in ("ada", "bob", "eve")]
     assert [order and order.order_id for order in found] == ["order-1", "order-2", None]
-
-
-def test_orders_without_idempotency_key_do_not_get_in_each_others_way(store: SqlOrderStore) -> None:
-    store.store_order(an_order("order-1"), "transaction-1")
-    store.store_order(an_order("order-2"), "transaction-2")
-    assert store.find_order("order-2") is not None
 
 
 def test_pages_hold_every_order_of_the_customer_once_the_newest_first(store: SqlOrderStore) -> None:
@@ -106,19 +94,10 @@ def test_local_transaction_and_check_back_racing_agree_on_one_outcome(store: Sql
 
 
 def test_one_idempotency_key_used_by_many_at_once_places_one_order(store: SqlOrderStore) -> None:
-    start = threading.Barrier(6)
-
-    def place(number: int) -> bool:
-        start.wait()
-        try:
-            store.store_order(an_order(f"order-{number}", key="same"), f"transaction-{number}")
-        except TransactionFailed:
-            return False
-        return True
-
-    with ThreadPoolExecutor(6) as threads:
-        placed = list(threads.map(place, range(6)))
-    assert placed.count(True) == 1
+    stored = are_stored_at_once(
+        lambda number: store.store_order(an_order(f"order-{number}", key="same"), f"transaction-{number}"), 6
+    )
+    assert stored.count(True) == 1
     assert len(store.list_orders("ada", limit=10, before=None)[0]) == 1
 
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine
 
-from order_messages.states import TransactionKind, TransactionState
+from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
@@ -16,7 +16,7 @@ from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
 from rocketmq_broker.world import World
-from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, an_order
+from tests.component.order_service.conftest import a_listener_on, an_order
 
 
 class Sender:
@@ -79,9 +79,7 @@ def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_or
             sqlite_store.store_order(order, transaction_id)
             raise ZeroDivisionError
 
-    listener = DatabaseTransactionListener(
-        TransactionKind.ORDER, Mistaken(sqlite_engine, World()), order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms
-    )
+    listener = a_listener_on(Mistaken(sqlite_engine, World()))
 
     def send(message: Message, attempt: Attempt) -> Outcome:
         with pytest.raises(ZeroDivisionError):

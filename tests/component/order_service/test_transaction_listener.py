@@ -20,7 +20,7 @@ from rocketmq_broker.message.properties import UNIQUE_KEY
 from rocketmq_broker.message.record import Record, to_message
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable, OutcomeUnknown
-from tests.component.order_service.conftest import DEADLINE_MS, ORDER_LIMIT_CENTS, a_later_order, an_order
+from tests.component.order_service.conftest import DEADLINE_MS, ORDER_LIMIT_CENTS, a_later_order, a_listener_on, an_order
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
@@ -52,19 +52,10 @@ def test_an_order_above_the_limit_rolls_back_and_stays_so(
     assert sqlite_store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
 
 
-def test_check_back_commits_what_the_database_holds(listener: DatabaseTransactionListener) -> None:
-    listener.execute_local_transaction(a_half_message(), Attempt(an_order()))
-    assert listener.check_local_transaction(a_check_back()) is LocalTransactionState.COMMIT_MESSAGE
-
-
-def test_check_back_rolls_back_what_the_database_does_not_hold(listener: DatabaseTransactionListener) -> None:
-    assert listener.check_local_transaction(a_check_back()) is LocalTransactionState.ROLLBACK_MESSAGE
-
-
 def test_a_local_transaction_after_the_check_back_rolls_back(
     listener: DatabaseTransactionListener, sqlite_store: SqlOrderStore
 ) -> None:
-    listener.check_local_transaction(a_check_back())
+    assert listener.check_local_transaction(a_check_back()) is ROLLBACK
     attempt = Attempt(an_order())
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
     assert attempt.outcome is Outcome.DECIDED_BEFORE
@@ -95,12 +86,7 @@ def test_check_back_asks_the_database_each_time_until_the_order_is_paid(
     listener: DatabaseTransactionListener, sqlite_store: SqlOrderStore
 ) -> None:
     listener.execute_local_transaction(a_half_message(), Attempt(a_later_order()))
-    question, in_time = (
-        a_check_back(),
-        DatabaseTransactionListener(
-            TransactionKind.ORDER, sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=lambda: DEADLINE_MS - 1
-        ),
-    )
+    question, in_time = a_check_back(), a_listener_on(sqlite_store, lambda: DEADLINE_MS - 1)
     answers = [in_time.check_local_transaction(question), in_time.check_local_transaction(question)]
     sqlite_store.change_unpaid("order-1", OrderEvent.PAY, DEADLINE_MS - 1)
     answers += [in_time.check_local_transaction(question), in_time.check_local_transaction(question)]
@@ -110,9 +96,7 @@ def test_check_back_asks_the_database_each_time_until_the_order_is_paid(
 def test_check_back_asks_the_clock_each_time_until_the_deadline_has_passed(sqlite_store: SqlOrderStore) -> None:
     sqlite_store.store_order(a_later_order(), "transaction-1")
     times = iter([DEADLINE_MS - 1, DEADLINE_MS, DEADLINE_MS + 1])
-    listener = DatabaseTransactionListener(
-        TransactionKind.ORDER, sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=lambda: next(times)
-    )
+    listener = a_listener_on(sqlite_store, lambda: next(times))
     assert [listener.check_local_transaction(a_check_back()) for _ in range(3)] == [UNKNOWN, ROLLBACK, ROLLBACK]
 
 
@@ -160,25 +144,21 @@ class _BrokenStore(OrderStore):
         raise self.error
 
 
-def a_listener_on(store: OrderStore) -> DatabaseTransactionListener:
-    return DatabaseTransactionListener(TransactionKind.ORDER, store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
-
-
 @pytest.mark.parametrize("error", [DatabaseUnavailable("gone"), OutcomeUnknown("gone at COMMIT")])
 def test_check_back_is_unknown_while_the_database_is_in_trouble(error: Exception) -> None:
     assert a_listener_on(_BrokenStore(error)).check_local_transaction(a_check_back()) is LocalTransactionState.UNKNOWN
 
 
-def test_a_commit_of_unknown_outcome_is_left_to_check_back() -> None:
+@pytest.mark.parametrize(
+    ("error", "decided"),
+    [(OutcomeUnknown("gone"), (UNKNOWN, Outcome.UNKNOWN)), (DatabaseUnavailable("gone"), (ROLLBACK, Outcome.UNAVAILABLE))],
+)
+def test_a_commit_of_unknown_outcome_is_left_to_check_back_and_a_database_that_wrote_nothing_rolls_back(
+    error: Exception, decided: tuple[LocalTransactionState, Outcome]
+) -> None:
     attempt = Attempt(an_order())
-    state = a_listener_on(_BrokenStore(OutcomeUnknown("gone"))).execute_local_transaction(a_half_message(), attempt)
-    assert (state, attempt.outcome) == (LocalTransactionState.UNKNOWN, Outcome.UNKNOWN)
-
-
-def test_a_database_that_wrote_nothing_rolls_back() -> None:
-    attempt = Attempt(an_order())
-    state = a_listener_on(_BrokenStore(DatabaseUnavailable("gone"))).execute_local_transaction(a_half_message(), attempt)
-    assert (state, attempt.outcome) == (LocalTransactionState.ROLLBACK_MESSAGE, Outcome.UNAVAILABLE)
+    state = a_listener_on(_BrokenStore(error)).execute_local_transaction(a_half_message(), attempt)
+    assert (state, attempt.outcome) == decided
 
 
 def test_a_refused_order_rolls_back_although_the_marker_cannot_be_written() -> None:
@@ -194,12 +174,9 @@ def test_what_is_not_an_attempt_is_not_run(listener: DatabaseTransactionListener
 
 def test_the_failpoint_ends_the_process_after_every_nth_commit_and_only_then(sqlite_store: SqlOrderStore) -> None:
     ends: list[int] = []
-    decided = DatabaseTransactionListener(
-        TransactionKind.ORDER, sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms
-    )
     (failpoints,) = parse_failpoints("exit-after-local-commit:every=2")
     listener = FailingTransactionListener(
-        decided, failpoints, lambda *_: None, wait=World().sleep, end_process=lambda: ends.append(number)
+        a_listener_on(sqlite_store), failpoints, lambda *_: None, wait=World().sleep, end_process=lambda: ends.append(number)
     )
     for number in range(1, 6):
         price_cents = ORDER_LIMIT_CENTS if number == 1 else 100

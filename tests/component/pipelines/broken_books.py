@@ -4,6 +4,7 @@ The services' and broker's own code creates the data. Then faults are injected l
 changed or added, wrong decisions, and flipped bytes.
 """
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from order_messages.states import BY_REPAIR
 from pipelines.judging.classes import Cause, Finding
+from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import SUMMED
 from pipelines.repair.audit import Audit
 from pipelines.repair.plan import Action, RepairStep
@@ -24,6 +26,8 @@ GRACE_SECONDS = 100
 OVERDUE_SECONDS = 500
 LATE_MS = AS_OF_MS - 200_000
 """Older than the grace period, and not overdue."""
+
+CUT_OFF = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
 
 Told = tuple[Finding, Cause | None]
 
@@ -52,6 +56,14 @@ class BrokenBooks:
         else:
             self.expected[order_id] = story.finding, story.cause
         return order_id
+
+    def add_each_twice(self) -> None:
+        """Creates two orders for each story, in a random sequence. The credit service has consumed all messages."""
+        names = [name for name in STORIES for _ in range(2)]
+        random.Random(11).shuffle(names)
+        for number, name in enumerate(names):
+            self.add(name, number)
+        self.log.consume()
 
     def place(self, o: str, at_ms: int | None = None, *, currency: str = "EUR") -> None:
         self.placed_ms[o] = at_ms or self.at_ms

@@ -1,7 +1,7 @@
 """Fixtures with databases that have the services' tables."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from pipelines.embedded import reconcile_embedded
 from pipelines.judging.cut_off import CutOff
 from pipelines.reconciliation import Books, ReconciliationOutcome
+from pipelines.sources.databases.database_url import parse_database_url
 
 Judge = Callable[[Books, CutOff, str], ReconciliationOutcome]
 
@@ -55,6 +56,10 @@ class ShopDatabases:
     @property
     def credits_url(self) -> str:
         return f"sqlite:///{self.credits_path}"
+
+    def books(self, *stores: Path, brokers: Sequence[str] = ()) -> Books:
+        """Returns both databases, with these stores and brokers."""
+        return Books(parse_database_url(self.orders_url), parse_database_url(self.credits_url), stores, brokers=tuple(brokers))
 
     def add_orders(
         self, order_ids: list[str], *, total_cents: int = 1250, at_ms: int = 1, currency: str = "EUR", customer: str = "ada"

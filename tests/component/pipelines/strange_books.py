@@ -2,23 +2,22 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from pipelines.judging.classes import Cause, Finding
-from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import SUMMED
 from pipelines.reconciliation import Books
 from pipelines.repair.audit import known_repairs
 from pipelines.repair.plan import Action
-from pipelines.sources.databases.database_url import parse_database_url
 from tests.component.pipelines.broken_books import (
     AS_OF_MS,
     AT_MS,
+    CUT_OFF,
     GRACE_SECONDS,
     LATE_MS,
-    OVERDUE_SECONDS,
     Book,
     BrokenBooks,
     Telling,
@@ -660,7 +659,6 @@ def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name not in names}
 
 
-CUT_OFF: Final = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
 IDS: Final = {name: f"order-{number}" for number, name in enumerate(ALL)}
 
 
@@ -674,10 +672,9 @@ def written(folder: Path, and_more: Callable[[BrokenBooks], None] | None = None)
     if and_more is not None:
         and_more(books)
     books.log.consume()
-    addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
     shop.close()
     books.write_audit(folder / "audit.jsonl")
-    return Books(*addresses, (books.log.store,), read_repairs=partial(known_repairs, [folder / "audit.jsonl"]))
+    return replace(shop.books(books.log.store), read_repairs=partial(known_repairs, [folder / "audit.jsonl"]))
 
 
 def judged(judge: Judge, folder: Path) -> dict[str, Told | None]:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from pipelines.commands import command_line
-from tests.component.pipelines.broken_books import BrokenBooks
+from tests.component.pipelines.broken_books import BrokenBooks, consumed
 from tests.component.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter
 
@@ -38,8 +38,7 @@ def test_messages_in_the_inbox_are_told_with_their_reason_and_the_command_for_pa
     shop: ShopDatabases, tmp_path: Path, books: BrokenBooks
 ) -> None:
     for order_id, status in (("parks", "PARKED"), ("fails", "FAILED")):
-        books.place(order_id)
-        books.announce(order_id)
+        consumed(books, order_id)
         books.store(order_id, status)
     page = tmp_path / "page.html"
     done = reconciled(shop, books, tmp_path, "--report", page, "--overdue-seconds", 2**40)
@@ -95,8 +94,7 @@ def test_repairs_are_held_to_their_audits(shop: ShopDatabases, tmp_path: Path, b
 def test_a_table_of_findings_that_no_terminal_shows_is_not_cut(shop: ShopDatabases, tmp_path: Path, books: BrokenBooks) -> None:
     order_ids = [LONG_ID.format(number) for number in range(3)]
     for order_id in order_ids:
-        books.place(order_id)
-        books.announce(order_id)
+        consumed(books, order_id)
     breaks = tmp_path / "breaks.db"
     found = reconciled(shop, books, tmp_path, "--breaks", breaks)
     assert found.exit_code == 1

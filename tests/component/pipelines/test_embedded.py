@@ -17,13 +17,11 @@ from pipelines.embedded import reconcile_embedded
 from pipelines.errors import EngineUnfit
 from pipelines.judging.cut_off import CutOff
 from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
-from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from tests.component.pipelines import strange_books
-from tests.component.pipelines.broken_books import STORIES, BrokenBooks
+from tests.component.pipelines.broken_books import CUT_OFF, STORIES, BrokenBooks
 from tests.component.pipelines.conftest import ShopDatabases
 
-CUT_OFF = strange_books.CUT_OFF
 COLUMNS = {
     "orders": ("customer", "total_cents", "currency", "state", "created_at_ms", "paid_at_ms"),
     "order_items": ("name", "quantity", "price_cents"),
@@ -58,10 +56,6 @@ def agreed(spark: SparkSession, books: Books, folder: Path, cut_off: CutOff = CU
 
 def told(outcome: ReconciliationOutcome) -> Counter[tuple[tuple[str, Any], ...]]:
     return Counter(tuple(sorted(row.items())) for row in outcome.rows)
-
-
-def books_of(shop: ShopDatabases, *stores: Path) -> Books:
-    return Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url), stores)
 
 
 def break_in_every_way(books: BrokenBooks) -> None:
@@ -104,13 +98,12 @@ def test_an_amount_that_only_spark_adds_up_is_refused(shop: ShopDatabases, tmp_p
     for name in ("a", "a"):
         shop.add_credits([name], amount_cents=2**63 - 1)
     with pytest.raises(EngineUnfit, match="--engine spark"):
-        reconcile_embedded(books_of(shop), CUT_OFF, str(tmp_path / "out"))
+        reconcile_embedded(shop.books(), CUT_OFF, str(tmp_path / "out"))
 
 
 def test_messages_of_a_broker_need_spark(shop: ShopDatabases, tmp_path: Path) -> None:
-    books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url), brokers=("127.0.0.1:1",))
     with pytest.raises(EngineUnfit, match="use --engine spark"):
-        reconcile_embedded(books, CUT_OFF, str(tmp_path / "out"))
+        reconcile_embedded(shop.books(brokers=["127.0.0.1:1"]), CUT_OFF, str(tmp_path / "out"))
 
 
 def test_an_old_sqlite_needs_spark_and_is_no_wide_amount(
@@ -118,4 +111,4 @@ def test_an_old_sqlite_needs_spark_and_is_no_wide_amount(
 ) -> None:
     monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 26, 0))
     with pytest.raises(EngineUnfit, match=r"^this Python has SQLite .* requires 3\.35\.0 or newer; use --engine spark"):
-        reconcile_embedded(books_of(shop), CUT_OFF, str(tmp_path / "out"))
+        reconcile_embedded(shop.books(), CUT_OFF, str(tmp_path / "out"))

@@ -192,14 +192,8 @@ while True:
 @pytest.mark.parametrize("written_by", ["this version", "older"])
 def test_a_run_that_is_killed_at_any_step_leaves_two_tables_of_one_run(tmp_path: Path, written_by: str) -> None:
     """A kill before any operation on a file or folder leaves findings and a summary of the same run."""
-    project = Path(__file__).resolve().parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED_AT_EACH_STEP, str(tmp_path / "out"), written_by],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=project,
-    )
+    command = [sys.executable, "-c", KILLED_AT_EACH_STEP, str(tmp_path / "out"), written_by]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PROJECT)
     assert done.returncode == 0, done.stderr
     *killed, last = [line.split() for line in done.stdout.splitlines()]
     assert {status for *_, status in killed} == {"9"}

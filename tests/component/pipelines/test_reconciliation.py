@@ -4,7 +4,6 @@ Here the engine is SQLite, without a JVM. `tests/foreign/spark/session/test_judg
 `make test`, `test_embedded` compares Spark's findings with those of SQLite.
 """
 
-import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,27 +11,22 @@ import pyarrow.parquet
 import pytest
 
 from pipelines.judging.classes import Cause, Finding
-from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gap_lines
 from pipelines.judging.route import Route
 from pipelines.judging.totals import SUMMED, Money, Tolerance
 from pipelines.message_report import LoggedTransactions, MessageReport, TopicCount
-from pipelines.reconciliation import Books, ReconciliationOutcome, log_begins_ms
+from pipelines.reconciliation import ReconciliationOutcome, log_begins_ms
 from pipelines.sources.databases.database_address import DatabaseAddress
-from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import read_inbox
 from pipelines.sources.logs.message_logs import StoreLog
 from rocketmq_commitlog.record_columns import RecordKind
-from tests.component.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
+from tests.component.pipelines.broken_books import AS_OF_MS, CUT_OFF, BrokenBooks
 from tests.component.pipelines.conftest import Judge, ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter
 
-CUT_OFF = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
-
 
 def run(judge: Judge, shop: ShopDatabases, output: Path, *stores: Path) -> ReconciliationOutcome:
-    addresses = parse_database_url(shop.orders_url), parse_database_url(shop.credits_url)
-    return judge(Books(*addresses, stores), CUT_OFF, str(output))
+    return judge(shop.books(*stores), CUT_OFF, str(output))
 
 
 def found(outcome: ReconciliationOutcome) -> dict[str, tuple[str, str | None]]:
@@ -42,11 +36,7 @@ def found(outcome: ReconciliationOutcome) -> dict[str, tuple[str, str | None]]:
 def test_books_broken_in_every_way_are_reported_as_they_were_broken(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
     """The classes and causes are correct, and there are no other findings."""
     books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=1 << 17))
-    names = [name for name in STORIES for _ in range(2)]
-    random.Random(11).shuffle(names)
-    for number, name in enumerate(names):
-        books.add(name, number)
-    books.log.consume()
+    books.add_each_twice()
     outcome = run(judge, shop, tmp_path / "out", books.log.store)
     assert found(outcome) == books.expected
     totals = {total.finding: total for total in outcome.totals}
@@ -140,10 +130,7 @@ def test_several_brokers_stores_are_one_history(judge: Judge, shop: ShopDatabase
     first.place("d")
     first.half("d")
     outcome = run(judge, shop, tmp_path / "out", first.log.store, second.log.store)
-    assert found(outcome) == {
-        "b": (Finding.IN_FLIGHT, Cause.PENDING),
-        "d": (Finding.MISSING_CREDIT, Cause.ROLLED_BACK),
-    }
+    assert found(outcome) == {"b": (Finding.IN_FLIGHT, Cause.PENDING), "d": (Finding.MISSING_CREDIT, Cause.ROLLED_BACK)}
 
 
 def test_amounts_are_added_up_by_currency(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:

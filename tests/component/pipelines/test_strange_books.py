@@ -7,8 +7,9 @@ from pipelines.embedded import reconcile_embedded
 from pipelines.judging.classes import CONSISTENT
 from pipelines.judging.totals import SUMMED
 from pipelines.reporting.report import unchecked_repairs
+from tests.component.pipelines.broken_books import CUT_OFF
 from tests.component.pipelines.conftest import Judge
-from tests.component.pipelines.strange_books import ALL, CUT_OFF, IDS, OF_REPAIRS, RIGHT, TITLES, WRONG, judged, written
+from tests.component.pipelines.strange_books import ALL, IDS, OF_REPAIRS, RIGHT, TITLES, WRONG, judged, written
 
 
 def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused(judge: Judge, tmp_path: Path) -> None:

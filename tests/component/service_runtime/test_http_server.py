@@ -90,18 +90,6 @@ def test_a_server_that_stops_before_its_thread_runs_wakes_nobody_who_is_gone(mon
     assert ended == [True]
 
 
-def test_a_request_that_runs_is_answered_although_the_server_stops(serve: Serve) -> None:
-    requests = _Requests()
-    server = serve(requests.app)
-    with ThreadPoolExecutor(2) as threads:
-        asked = threads.submit(httpx.get, server.url, timeout=60)
-        assert requests.running.acquire(timeout=60)
-        stopped = threads.submit(server.stop)
-        requests.let_go()
-        assert len(asked.result(60).text) == 500_000
-        stopped.result(60)
-
-
 def test_requests_that_wait_for_a_thread_are_answered_although_the_server_stops(serve: Serve) -> None:
     requests = _Requests()
     server = serve(requests.app, http_threads=1)
@@ -115,7 +103,7 @@ def test_requests_that_wait_for_a_thread_are_answered_although_the_server_stops(
         stopped.result(60)
 
 
-def test_nobody_connects_any_more_while_requests_end(serve: Serve) -> None:
+def test_a_request_that_runs_while_the_server_stops_is_answered_and_nobody_connects_any_more(serve: Serve) -> None:
     requests = _Requests()
     server = serve(requests.app)
     with ThreadPoolExecutor(2) as threads:
@@ -125,20 +113,8 @@ def test_nobody_connects_any_more_while_requests_end(serve: Serve) -> None:
         wait_until(lambda: not _accepts(server))
         assert not stopped.done()
         requests.let_go()
-        assert asked.result(60).status_code == 200
-        stopped.result(60)
-
-
-def test_the_response_to_a_request_that_runs_ends_its_connection_when_the_server_stops(serve: Serve) -> None:
-    requests = _Requests()
-    server = serve(requests.app)
-    with ThreadPoolExecutor(2) as threads:
-        asked = threads.submit(httpx.get, server.url, timeout=60)
-        assert requests.running.acquire(timeout=60)
-        stopped = threads.submit(server.stop)
-        wait_until(lambda: not _accepts(server))
-        requests.let_go()
-        assert asked.result(60).headers["Connection"] == "close"
+        answer = asked.result(60)
+        assert (answer.status_code, len(answer.text), answer.headers["Connection"]) == (200, 500_000, "close")
         stopped.result(60)
 
 

@@ -1,8 +1,6 @@
 """Tests of `python -m SERVICE inbox` on SQLite and PostgreSQL. They call main() in the test's process."""
 
 import re
-import signal
-import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -32,27 +30,18 @@ def run(
     service: Service,  # type: ignore[type-arg]
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> Iterator[Run]:
-    """Yields a function that runs the command with arguments. It returns the exit code and the printed lines."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    run_main: Callable[..., tuple[int, str]],
+) -> Run:
+    """Returns a function that runs the command with arguments. It returns the exit code and the printed lines."""
     prefix = service.program.removesuffix("_service").upper()
     monkeypatch.setenv(f"{prefix}_DATABASE_URL", database_url)
     monkeypatch.setenv(f"{prefix}_DATABASE_START_TIMEOUT_S", "0.1")
 
     def main(*arguments: str) -> tuple[int, list[str]]:
-        monkeypatch.setattr(sys, "argv", [service.program, "inbox", *arguments])
-        capsys.readouterr()
-        try:
-            status = service.main()
-        except SystemExit as ended:
-            status = int(str(ended.code or 0))
-        shown = capsys.readouterr()
-        return status, (shown.out + shown.err).splitlines()
+        status, shown = run_main(service.main, service.program, "inbox", *arguments)
+        return status, shown.splitlines()
 
-    yield main
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return main
 
 
 @pytest.fixture

@@ -50,6 +50,11 @@ def write(engine: Engine, *names: str) -> None:
         connection.execute(RESULTS.insert(), [{"name": name} for name in names])
 
 
+def processed(engine: Engine, positions: Positions[str], name: str) -> None:
+    write(engine, name)
+    positions.acknowledging([name])
+
+
 def goes_back(engine: Engine, *, positions: dict[MessageQueue, int], results: Collection[str] = ()) -> None:
     with engine.begin() as connection:
         connection.execute(POSITIONS.delete())
@@ -77,30 +82,25 @@ def test_a_database_without_a_position_that_was_saved_went_back(engine: Engine, 
 
 
 def test_a_database_that_lost_only_what_came_after_the_last_position_went_back(engine: Engine, positions: Positions[str]) -> None:
-    write(engine, "first")
-    positions.acknowledging(["first"])
+    processed(engine, positions, "first")
     positions.save({QUEUE: 1})
-    write(engine, "second")
-    positions.acknowledging(["second"])
+    processed(engine, positions, "second")
     goes_back(engine, positions={QUEUE: 1}, results=["first"])
     assert positions.save({QUEUE: 2}) == {QUEUE: 1}
 
 
 def test_results_that_came_after_the_loss_do_not_hide_it(engine: Engine, positions: Positions[str]) -> None:
     """A lagging standby is promoted and takes further results before the next save."""
-    write(engine, "first")
-    positions.acknowledging(["first"])
+    processed(engine, positions, "first")
     positions.save({QUEUE: 1})
     positions.acknowledging(["lost"])
-    write(engine, "third")
-    positions.acknowledging(["third"])
+    processed(engine, positions, "third")
     assert positions.save({QUEUE: 3}) == {QUEUE: 1}
 
 
 def test_results_that_a_save_found_and_no_position_covers_are_missed_later(engine: Engine, positions: Positions[str]) -> None:
     positions.save({QUEUE: 1})
-    write(engine, "second")
-    positions.acknowledging(["second"])  # the first message of the queue is not acknowledged yet
+    processed(engine, positions, "second")  # the first message of the queue is not acknowledged yet
     assert positions.save({QUEUE: 1}) == {}
     goes_back(engine, positions={QUEUE: 1}, results=["third"])
     positions.acknowledging(["third"])
@@ -108,15 +108,13 @@ def test_results_that_a_save_found_and_no_position_covers_are_missed_later(engin
 
 
 def test_after_the_messages_came_again_all_is_well(engine: Engine, positions: Positions[str]) -> None:
-    write(engine, "first")
-    positions.acknowledging(["first"])
+    processed(engine, positions, "first")
     positions.save({QUEUE: 1})
     goes_back(engine, positions={})
     assert positions.save({QUEUE: 1}) == {QUEUE: None}
     positions.forget_results()
     positions.forget(QUEUE)
-    write(engine, "first")
-    positions.acknowledging(["first"])
+    processed(engine, positions, "first")
     assert positions.save({QUEUE: 1}) == {}
     assert positions.read(QUEUE) == 1
 

@@ -30,6 +30,7 @@ def sessions(engine: Engine) -> Sessions:
     return Sessions(engine, now_s=time.monotonic, acquire=None)
 
 
+NUMBERS = Table("numbers", MetaData(), Column("number", Integer, primary_key=True))
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
@@ -42,11 +43,6 @@ def write(sessions: Sessions, number: int, table: str = "numbers") -> None:
 def numbers(sessions: Sessions) -> list[int]:
     with sessions.reading() as session:
         return list(session.execute(text("SELECT number FROM numbers ORDER BY number")).scalars())
-
-
-def test_what_is_written_is_there_when_the_block_has_ended(sessions: Sessions) -> None:
-    write(sessions, 1)
-    assert numbers(sessions) == [1]
 
 
 def test_a_statement_that_fails_leaves_nothing_of_its_block(sessions: Sessions) -> None:
@@ -147,22 +143,15 @@ def test_a_statement_that_cannot_be_read_is_a_failure_of_the_database(sessions: 
         session.execute(text("SELECT nothing FROM nowhere"))
 
 
-def test_a_database_can_be_written_until_it_is_gone(engine: Engine, sessions: Sessions) -> None:
+def test_a_database_can_be_written_until_it_is_gone_and_the_trial_leaves_no_row(engine: Engine, sessions: Sessions) -> None:
     assert sessions.why_unwritable([NUMBERS]) is None
+    assert numbers(sessions) == []
 
     def refuse(*_: object) -> None:
         raise OperationalError("connect", None, Exception("refused"))
 
     event.listen(engine, "before_cursor_execute", refuse)
     assert sessions.why_unwritable([NUMBERS]) is not None
-
-
-NUMBERS = Table("numbers", MetaData(), Column("number", Integer, primary_key=True))
-
-
-def test_a_database_that_can_be_written_is_told_and_no_row_is_there(sessions: Sessions) -> None:
-    assert sessions.why_unwritable([NUMBERS]) is None
-    assert numbers(sessions) == []
 
 
 def test_a_trial_leaves_waits_and_locks_as_they_were(sessions: Sessions, engine: Engine) -> None:

@@ -11,11 +11,7 @@ from rocketmq_broker.message import Message, MessageExt, properties
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from tests.unit.testing.listeners import Transactions
 
-COMMIT, ROLLBACK, UNKNOWN = (
-    LocalTransactionState.COMMIT_MESSAGE,
-    LocalTransactionState.ROLLBACK_MESSAGE,
-    LocalTransactionState.UNKNOWN,
-)
+COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 ORDER = Message.of("orders", b'{"customer": "ada"}').with_properties({properties.UNIQUE_KEY: "T1"})
 
 
@@ -79,20 +75,22 @@ def test_the_answer_to_a_check_back_is_lost_once(answer: LocalTransactionState, 
     assert desk.lost == [("T1", "lose-check-back-answer")]
 
 
-@pytest.mark.parametrize(("name", "executed"), [("exit-before-local-commit", 0), ("exit-after-local-commit", 1)])
-def test_the_process_ends_before_or_after_the_local_transaction_once(name: str, executed: int, tmp_path: Path) -> None:
-    desk = Desk(tmp_path, COMMIT)
+@pytest.mark.parametrize(
+    ("name", "decision", "executed"),
+    [
+        ("exit-before-local-commit", COMMIT, [0]),
+        ("exit-after-local-commit", COMMIT, [1]),
+        ("exit-after-local-commit", ROLLBACK, []),
+    ],
+)
+def test_the_process_ends_before_the_local_transaction_or_after_its_commit_once(
+    name: str, decision: LocalTransactionState, executed: list[int], tmp_path: Path
+) -> None:
+    desk = Desk(tmp_path, decision)
     desk.arm(name)
     desk.execute()
     desk.execute()
-    assert desk.executed_before_the_end == [executed]
-
-
-def test_no_process_ends_after_a_local_commit_that_was_none(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, ROLLBACK)
-    desk.arm("exit-after-local-commit")
-    desk.execute()
-    assert desk.executed_before_the_end == []
+    assert desk.executed_before_the_end == executed
 
 
 def test_the_local_transaction_begins_late_once(tmp_path: Path) -> None:

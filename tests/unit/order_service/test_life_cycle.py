@@ -16,10 +16,6 @@ def test_each_event_leads_from_each_state_where_the_table_says_and_nowhere_else(
     }
 
 
-def test_nothing_leads_out_of_the_end() -> None:
-    assert [next_state(state, event) for state in (CANCELLED, EXPIRED) for event in OrderEvent] == [None] * 6
-
-
 def test_no_order_that_was_told_expires() -> None:
     """A published order does not expire, because consumers already have its message."""
     assert [next_state(state, OrderEvent.EXPIRE) for state in OrderState if state.is_published] == [None, None]

@@ -88,22 +88,20 @@ def test_an_order_is_sent_with_its_attempt_and_the_witness(broker: OrderBroker, 
     assert producer.sent == [(order_message(order).with_properties({PROPERTY: "the witness"}), attempt)]
 
 
-def test_a_half_message_that_was_not_stored_is_no_order(
-    broker: OrderBroker, producer: Producer, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (ClientError("no route"), "the half message could not be sent: no route"),
+        (sent(SendStatus.SLAVE_NOT_AVAILABLE), "broker broker-a: SLAVE_NOT_AVAILABLE; rolled back"),
+    ],
+)
+def test_a_half_message_that_was_not_stored_safely_is_no_order(
+    broker: OrderBroker, producer: Producer, caplog: pytest.LogCaptureFixture, answer: object, said: str
 ) -> None:
-    producer.answer = ClientError("no route")
+    producer.answer = answer
     order = an_order()
     assert broker.send_in_transaction(order_message(order), Attempt(order)) is Outcome.NOT_STARTED
-    assert caplog.messages == ["order order-1: the half message could not be sent: no route"]
-
-
-def test_a_half_message_that_was_stored_less_safely_is_no_order(
-    broker: OrderBroker, producer: Producer, caplog: pytest.LogCaptureFixture
-) -> None:
-    producer.answer = sent(SendStatus.SLAVE_NOT_AVAILABLE)
-    order = an_order()
-    assert broker.send_in_transaction(order_message(order), Attempt(order)) is Outcome.NOT_STARTED
-    assert caplog.messages == ["order order-1: broker broker-a: SLAVE_NOT_AVAILABLE; rolled back"]
+    assert caplog.messages == [f"order order-1: {said}"]
 
 
 @pytest.mark.parametrize("error", [ClientError("gone"), TimeoutError()])

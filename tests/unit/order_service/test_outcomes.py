@@ -6,11 +6,7 @@ from order_messages.states import TransactionState
 from order_service.service_layer.attempt import Outcome, TransactionFailed
 from rocketmq_broker.client import LocalTransactionState
 
-COMMIT, ROLLBACK, UNKNOWN = (
-    LocalTransactionState.COMMIT_MESSAGE,
-    LocalTransactionState.ROLLBACK_MESSAGE,
-    LocalTransactionState.UNKNOWN,
-)
+COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 
 
 def test_only_the_local_commit_of_an_order_that_is_told_is_answered_commit() -> None:

@@ -44,6 +44,7 @@ UNUSABLE = [
     ("postgresql://ann:s3cret@db:70000/orders", "invalid port 70000"),
     ("postgresql://ann:s3@cret@db/orders", "more than one @"),
     ("mysql://ann:s3cret@db/orders", "unsupported database 'mysql'"),
+    ("nothing://s3cret", "unsupported database 'nothing'"),
     ("postgresql://ann:s3cret@db/orders?pgbouncer=yes", "pgbouncer of the database URL must be true or false"),
     ("postgresql://ann:s3cret@db/orders?pgbouncer=true&pgbouncer=false", "must not be repeated"),
     ("postgresql://ann:s3cret@db/orders?pgbouncer=true&options=-c%20a%3Db", "pgbouncer=true must not contain options"),

@@ -74,23 +74,14 @@ def consumer(orders: ConsumerThread) -> Consumer:
 
 def test_it_listens_to_new_orders_before_it_starts(consumer: Consumer) -> None:
     assert consumer.group == "credits"
-    assert consumer.events == [
-        ("orders", "created"),
-        ("cancellations", "cancelled"),
-        listener,
-        "started",
-    ]
+    assert consumer.events == [("orders", "created"), ("cancellations", "cancelled"), listener, "started"]
 
 
-def test_a_new_group_begins_with_the_first_order(consumer: Consumer) -> None:
+def test_a_new_group_begins_with_the_first_order_and_pulls_one_batch_and_keeps_positions_in_the_database(
+    consumer: Consumer,
+) -> None:
     assert consumer.settings["consume_from_where"] is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
-
-
-def test_a_pull_brings_no_more_than_one_batch(consumer: Consumer) -> None:
     assert consumer.settings["pull_batch_size"] == consumer.settings["consume_message_batch_max_size"] == 256
-
-
-def test_positions_are_those_of_the_database(consumer: Consumer) -> None:
     assert consumer.settings["results"] is RESULTS
 
 

@@ -27,10 +27,6 @@ def readiness(*needed: Asked, within_s: float = 30.0, clock: Callable[[], float]
     return Readiness(needs, within_s=within_s, steady_s=clock)
 
 
-def test_nothing_is_missing_where_all_is_well() -> None:
-    assert readiness(Asked(), Asked()).missing() == ()
-
-
 def test_each_thing_that_is_missing_is_named_with_what_to_do() -> None:
     found = readiness(Asked(lambda: "it is locked"), Asked(), Asked(lambda: "it is full")).missing()
     assert found == (Missing("need 0", "it is locked", "Mend it."), Missing("need 2", "it is full", "Mend it."))
@@ -86,8 +82,6 @@ def test_a_process_is_not_ready_once_it_stops() -> None:
     assert client.get("/readyz").status_code == 200
     stopping.set()
     refused = client.get("/readyz")
-    assert (refused.status_code, refused.get_json()["detail"]) == (
-        503,
-        "process: it is stopping. Send requests to another instance.",
-    )
+    assert refused.status_code == 503
+    assert refused.get_json()["detail"] == "process: it is stopping. Send requests to another instance."
     assert client.get("/orders").status_code == 200

@@ -42,20 +42,15 @@ def test_nothing_is_changed_without_the_key(header: str | None) -> None:
     client = an_app(WriteGuard(api_key="secret")).test_client()
     headers = {} if header is None else {"Authorization": header}
     answer = client.put("/thing", headers=headers)
-    assert (answer.status_code, answer.content_type, answer.headers["WWW-Authenticate"]) == (
-        401,
-        "application/problem+json",
-        "Bearer",
-    )
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert answer.content_type == "application/problem+json"
     assert answer.json["type"] == "/docs#api-key-missing"
     assert client.get("/thing").text == "read"
 
 
 def test_the_key_lets_in_and_without_one_nobody_is_asked() -> None:
-    assert (
-        an_app(WriteGuard(api_key="secret")).test_client().put("/thing", headers={"Authorization": "Bearer secret"}).text
-        == "written"
-    )
+    guarded = an_app(WriteGuard(api_key="secret")).test_client()
+    assert guarded.put("/thing", headers={"Authorization": "Bearer secret"}).text == "written"
     assert an_app(WriteGuard()).test_client().put("/thing").text == "written"
 
 

@@ -36,15 +36,6 @@ def test_a_folder_without_a_run_has_nothing(tmp_path: Path) -> None:
     assert IncrementState(tmp_path / "new" / "state").read(BOOKS) is None
 
 
-def test_a_run_that_is_broken_off_before_its_manifest_leaves_the_last_good_one(tmp_path: Path) -> None:
-    state = IncrementState(tmp_path)
-    good = publish(state, 1)
-    with state.taken():
-        (state.new_run(2) / "open.parquet").write_bytes(b"half of i")
-    assert state.read(BOOKS) == good
-    assert (tmp_path / good.run / "open.parquet").read_bytes() == b"open"
-
-
 def test_the_next_good_run_removes_what_one_that_was_broken_off_has_left(tmp_path: Path) -> None:
     state = IncrementState(tmp_path)
     publish(state, 1)
@@ -92,6 +83,7 @@ def test_a_run_that_is_killed_gives_the_folder_back_and_leaves_the_last_good_sta
     assert len(folders(state)) == 2
     with state.taken():
         assert state.read(BOOKS) == good
+    assert (tmp_path / good.run / "open.parquet").read_bytes() == b"open"
 
 
 def test_a_state_about_other_books_is_refused_with_what_differs(tmp_path: Path) -> None:
@@ -104,10 +96,10 @@ def test_a_state_about_other_books_is_refused_with_what_differs(tmp_path: Path) 
         state.read({"orders": "/other.db"})
 
 
-@pytest.mark.parametrize(("content", "told"), [("{", "use --full"), ("[]", "use --full"), ('{"run": 1}', "use --full")])
-def test_a_manifest_that_cannot_be_read_is_one_sentence(tmp_path: Path, content: str, told: str) -> None:
+@pytest.mark.parametrize("content", ["{", "[]", '{"run": 1}'])
+def test_a_manifest_that_cannot_be_read_is_one_sentence(tmp_path: Path, content: str) -> None:
     (tmp_path / "manifest.json").write_text(content)
-    with pytest.raises(StateUnusable, match=told):
+    with pytest.raises(StateUnusable, match="use --full"):
         IncrementState(tmp_path).read(BOOKS)
 
 

@@ -1,10 +1,8 @@
 """Tests that judging without Spark has the same findings as the reconciliation."""
 
-import random
 import sqlite3
 from pathlib import Path
 
-from pipelines.judging.cut_off import CutOff
 from pipelines.judging.route import Route
 from pipelines.judging.totals import SUMMED
 from pipelines.judging.without_spark.auditing import RecordsOfBroker, audited
@@ -12,11 +10,9 @@ from pipelines.judging.without_spark.in_sqlite import Row
 from pipelines.judging.without_spark.table_events import TableRows
 from pipelines.sources.logs.consumer_offsets import read_consumer_offsets
 from rocketmq_commitlog.commit_log import scan, split_log
-from tests.component.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
+from tests.component.pipelines.broken_books import CUT_OFF, BrokenBooks
 from tests.component.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter
-
-CUT_OFF = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
 
 
 def rows(connection: sqlite3.Connection, table: str) -> tuple[Row, ...]:
@@ -38,11 +34,7 @@ def log_of(store: Path) -> RecordsOfBroker:
 
 def test_books_broken_in_every_way_are_reported_as_they_were_broken(shop: ShopDatabases, tmp_path: Path) -> None:
     books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=1 << 17))
-    names = [name for name in STORIES for _ in range(2)]
-    random.Random(11).shuffle(names)
-    for number, name in enumerate(names):
-        books.add(name, number)
-    books.log.consume()
+    books.add_each_twice()
     found = audited(tables_of(shop), [log_of(books.log.store)], CUT_OFF)
     told = {row["order_id"]: (row["finding"], row["cause"]) for row in found if row["order_id"] is not None}
     unhealthy = {order_id: verdict for order_id, verdict in told.items() if verdict[0] not in SUMMED}

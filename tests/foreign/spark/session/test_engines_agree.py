@@ -12,7 +12,7 @@ from pipelines.reconciliation import Books
 from pipelines.sources.databases.database_url import parse_database_url
 from tests.component.pipelines.broken_books import STORIES, BrokenBooks
 from tests.component.pipelines.conftest import ShopDatabases
-from tests.component.pipelines.test_embedded import agreed, books_of
+from tests.component.pipelines.test_embedded import agreed
 from tests.unit.pipelines.log_writer import LogWriter
 
 
@@ -26,9 +26,9 @@ def test_both_engines_agree_on_books_broken_in_every_way(
     for number, name in enumerate(names):
         books.add(name, number)
     books.log.consume()
-    outcome = agreed(spark, books_of(shop, books.log.store), tmp_path)
+    outcome = agreed(spark, shop.books(books.log.store), tmp_path)
     assert {row["order_id"] for row in outcome.rows} >= books.expected.keys()
-    agreed(spark, books_of(shop), tmp_path)
+    agreed(spark, shop.books(), tmp_path)
 
 
 def test_both_engines_agree_on_every_kind_of_fault_of_the_bench(spark: SparkSession, tmp_path: Path) -> None:

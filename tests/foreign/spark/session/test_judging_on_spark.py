@@ -4,15 +4,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines import reconciliation
-from pipelines.reconciliation import Books, find
-from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.reconciliation import find
 from pipelines.sources.reading import Reading
+from tests.component.pipelines.broken_books import CUT_OFF
 from tests.component.pipelines.conftest import ShopDatabases
 from tests.component.pipelines.sources.databases.test_unreadable_values import (
     test_one_odd_value_of_each_kind_hides_no_other_finding,
 )
 from tests.component.pipelines.test_reconciliation import (
-    CUT_OFF,
     test_a_gap_of_the_log_is_told_and_orders_in_it_are_not_judged,
     test_a_torn_end_of_the_log_hides_what_the_consume_queues_point_to,
     test_amounts_are_added_up_by_currency,
@@ -51,7 +50,7 @@ def test_histories_meet_markers_only_where_there_are_any(
     spark: SparkSession, shop: ShopDatabases, monkeypatch: pytest.MonkeyPatch, is_small: bool, max_broadcast: int
 ) -> None:
     monkeypatch.setattr(reconciliation, "MAX_BROADCAST", max_broadcast)
-    books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
+    books = shop.books()
 
     def plan() -> str:
         return str(find(Reading(spark, is_small), books, CUT_OFF, [])._jdf.queryExecution().optimizedPlan())

@@ -2,16 +2,7 @@
 
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.totals import LATENCY_STEPS, latency_ms
-from pipelines.reporting.page.contents import (
-    MAX_PERIODS,
-    CauseSum,
-    Period,
-    ages_of,
-    breaks_of,
-    causes_of,
-    latencies_of,
-    periods_of,
-)
+from pipelines.reporting.page.contents import MAX_PERIODS, CauseSum, ages_of, breaks_of, causes_of, latencies_of, periods_of
 from tests.unit.pipelines.page.rows import AS_OF_MS, MINUTE_MS, matched, row
 
 HOUR_MS = 60 * MINUTE_MS
@@ -85,7 +76,3 @@ def test_of_many_breaks_the_first_are_shown_and_those_on_their_way_come_last() -
     told, count = breaks_of([row("in_flight", order_id="a"), *(row("missing_credit", order_id=str(n)) for n in range(9))], 3)
     assert (len(told), count) == (3, 10)
     assert {found.finding for found in told} == {Finding.MISSING_CREDIT}
-
-
-def test_a_period_adds_up() -> None:
-    assert Period(0, 1, 2, 3).total == 6

@@ -72,37 +72,25 @@ def carried_out(action: Action, brokers: Any, monkeypatch: pytest.MonkeyPatch, *
 
 
 @pytest.mark.parametrize(
-    ("letters", "state", "changed"),
+    ("action", "messages", "state", "changed"),
     [
-        ([letter("first", 10), letter("latest", PLANNED_MS)], StepState.DONE, ["latest"]),
-        ([letter("planned", 10), letter("newer", PLANNED_MS + 1)], StepState.DONE, ["planned"]),
-        ([letter("newer", PLANNED_MS + 1)], StepState.FAILED, []),
-        ([letter("retried", 10, "retried")], StepState.DONE_BEFORE, []),
-        ([letter("dismissed", 10, "dismissed")], StepState.FAILED, []),
-        ([], StepState.FAILED, []),
+        (Action.RETRY, [letter("first", 10), letter("latest", PLANNED_MS)], StepState.DONE, ["latest"]),
+        (Action.RETRY, [letter("planned", 10), letter("newer", PLANNED_MS + 1)], StepState.DONE, ["planned"]),
+        (Action.RETRY, [letter("newer", PLANNED_MS + 1)], StepState.FAILED, []),
+        (Action.RETRY, [letter("retried", 10, "retried")], StepState.DONE_BEFORE, []),
+        (Action.RETRY, [letter("dismissed", 10, "dismissed")], StepState.FAILED, []),
+        (Action.RETRY, [], StepState.FAILED, []),
+        (Action.RESUME, [discarded("first", 10), discarded("latest", PLANNED_MS)], StepState.DONE, ["latest"]),
+        (Action.RESUME, [discarded("newer", PLANNED_MS + 1)], StepState.FAILED, []),
+        (Action.RESUME, [discarded("resumed", 10, is_resumed=True)], StepState.DONE_BEFORE, []),
+        (Action.RESUME, [], StepState.FAILED, []),
     ],
 )
-def test_the_latest_dead_letter_of_the_plan_is_retried_once(
-    letters: list[Any], state: StepState, changed: list[str], monkeypatch: pytest.MonkeyPatch
+def test_the_latest_dead_letter_or_discarded_half_message_of_the_plan_is_sent_again_once(
+    action: Action, messages: list[Any], state: StepState, changed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    brokers = Brokers(letters=letters)
-    assert (carried_out(Action.RETRY, brokers, monkeypatch).state, brokers.changed) == (state, changed)
-
-
-@pytest.mark.parametrize(
-    ("messages", "state", "changed"),
-    [
-        ([discarded("first", 10), discarded("latest", PLANNED_MS)], StepState.DONE, ["latest"]),
-        ([discarded("newer", PLANNED_MS + 1)], StepState.FAILED, []),
-        ([discarded("resumed", 10, is_resumed=True)], StepState.DONE_BEFORE, []),
-        ([], StepState.FAILED, []),
-    ],
-)
-def test_the_latest_discarded_half_message_of_the_plan_is_resumed_once(
-    messages: list[Any], state: StepState, changed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    brokers = Brokers(discarded=messages)
-    assert (carried_out(Action.RESUME, brokers, monkeypatch).state, brokers.changed) == (state, changed)
+    brokers = Brokers(letters=messages, discarded=messages)
+    assert (carried_out(action, brokers, monkeypatch).state, brokers.changed) == (state, changed)
 
 
 @pytest.mark.parametrize(

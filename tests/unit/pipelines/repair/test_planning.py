@@ -35,11 +35,8 @@ def wrong_balance(**more: Any) -> dict[str, Any]:
     return found(Finding.BALANCE_MISMATCH, Cause.LEDGER_SUM, **{**said, **more})
 
 
-def test_each_wrong_class_has_a_remedy_or_advice_for_a_person() -> None:
+def test_each_wrong_class_has_advice_for_a_person_and_no_healthy_one_a_remedy() -> None:
     assert set(ADVICE) == set(Finding) - CONSISTENT
-
-
-def test_no_healthy_class_has_a_remedy() -> None:
     assert {finding for finding, _ in REMEDIES} & CONSISTENT == set()
 
 

@@ -15,10 +15,8 @@ from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gap_lines
 from pipelines.judging.totals import Tolerance
-from pipelines.reconciliation import Books
 from pipelines.reporting.report import verdict_text
 from pipelines.sources.databases.database_source import TablePartition, TableSource
-from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import ORDERS, check_tables, options_of
 from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import schema_of
@@ -30,12 +28,8 @@ PLACED_MS = NOW_MS - 3_600_000
 IDS = ["a", "b", "c"]
 
 
-def books_of(shop: ShopDatabases, *stores: Path) -> Books:
-    return Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url), stores)
-
-
 def found(shop: ShopDatabases, folder: Path, *stores: Path) -> Counter[tuple[str, str | None]]:
-    books = books_of(shop, *stores)
+    books = shop.books(*stores)
     check_tables(books.order_database, books.credit_database)
     outcome = reconcile_embedded(books, CutOff(NOW_MS), str(folder / "out"))
     counted = Counter[tuple[str, str | None]]()
@@ -56,6 +50,13 @@ def copied(database: sqlite3.Connection, table: str, select: str, options: str =
     )
 
 
+def with_ids(shop: ShopDatabases, table: str, id_sql: str) -> None:
+    """Replaces the ids of a table's rows by the results of this expression."""
+    database = shop.credits if table == "credits" else shop.orders
+    names = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[1] != "id"]
+    copied(database, table, f"SELECT {id_sql} AS id, {', '.join(names)} FROM away", "TABLE")
+
+
 ALL_MATCHED = {(Finding.MATCHED, None): len(IDS)}
 
 
@@ -63,9 +64,7 @@ ALL_MATCHED = {(Finding.MATCHED, None): len(IDS)}
 @pytest.mark.parametrize("table", ["orders", "order_items", "credits"])
 def test_ids_need_be_no_whole_numbers(shop: ShopDatabases, tmp_path: Path, table: str, id_sql: str) -> None:
     placed(shop)
-    database = shop.credits if table == "credits" else shop.orders
-    names = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[1] != "id"]
-    copied(database, table, f"SELECT {id_sql} AS id, {', '.join(names)} FROM away", "TABLE")
+    with_ids(shop, table, id_sql)
     assert found(shop, tmp_path) == ALL_MATCHED
 
 
@@ -90,8 +89,8 @@ def test_gaps_in_ids_make_no_book_large_and_no_table_many_ranges(shop: ShopDatab
     for database, table in ((shop.orders, "orders"), (shop.orders, "order_items"), (shop.credits, "credits")):
         database.execute(f"UPDATE {table} SET id = id * 1000000000000")
         database.commit()
-    assert are_small(books_of(shop))
-    reader = TableSource(options_of(books_of(shop).order_database, ORDERS)).reader(schema_of(ORDERS.columns))
+    assert are_small(shop.books())
+    reader = TableSource(options_of(shop.books().order_database, ORDERS)).reader(schema_of(ORDERS.columns))
     (part,) = reader.partitions()
     assert isinstance(part, TablePartition)
     assert not part.is_empty
@@ -105,9 +104,9 @@ def test_a_store_that_lost_its_holes_is_small(shop: ShopDatabases, tmp_path: Pat
     data = segment.read_bytes().rstrip(b"\0")
     segment.write_bytes(data.ljust(80 * 1024 * 1024, b"\0"))
     assert segment.stat().st_blocks * 512 > 64 * 1024 * 1024, "no hole is left"
-    assert are_small(books_of(shop, tmp_path / "store"))
+    assert are_small(shop.books(tmp_path / "store"))
     segment.write_bytes(data.ljust(80 * 1024 * 1024, b"x"))
-    assert not are_small(books_of(shop, tmp_path / "store"))
+    assert not are_small(shop.books(tmp_path / "store"))
 
 
 def test_times_in_seconds_are_told(shop: ShopDatabases, tmp_path: Path) -> None:
@@ -144,7 +143,7 @@ def test_another_user_reads_the_books_or_is_told_how(
     if (child := os.fork()) == 0:
         try:
             as_another_user()
-            check_tables(books_of(shop).order_database, books_of(shop).credit_database)
+            check_tables(shop.books().order_database, shop.books().credit_database)
             os.write(writes, b"consistent")
         except UnreadableDatabase as error:
             os.write(writes, str(error).encode())
@@ -166,8 +165,7 @@ def test_offsets_beyond_an_empty_log_are_told(shop: ShopDatabases, tmp_path: Pat
     store = LogWriter(tmp_path / "store", has_queues=has_queues).store
     (tmp_path / "whole/config").rename(store / "config")
     (store / "commitlog" / f"{0:020d}").write_bytes(bytes(1 << 20))
-    books = books_of(shop, store)
-    outcome = reconcile_embedded(books, CutOff(NOW_MS), str(tmp_path / "out"))
+    outcome = reconcile_embedded(shop.books(store), CutOff(NOW_MS), str(tmp_path / "out"))
     assert [row["finding"] for row in outcome.rows] == [Finding.LOG_GAP]
     assert gap_lines(outcome.rows) == [
         "the log has lost the end of orders, queue 0: 41 consumed, 0 in the log: 0 transactions cannot be judged"
@@ -187,7 +185,7 @@ def test_a_log_whose_queues_lie_behind_it_has_lost_nothing(shop: ShopDatabases, 
 
 
 def test_empty_books_say_that_there_is_nothing_to_compare(shop: ShopDatabases, tmp_path: Path) -> None:
-    outcome = reconcile_embedded(books_of(shop), CutOff(NOW_MS), str(tmp_path / "out"))
+    outcome = reconcile_embedded(shop.books(), CutOff(NOW_MS), str(tmp_path / "out"))
     assert verdict_text(outcome.totals, Tolerance()) == ("consistent: nothing to compare: no order, no credit, no message")
 
 
@@ -195,10 +193,8 @@ def test_empty_books_say_that_there_is_nothing_to_compare(shop: ShopDatabases, t
 @pytest.mark.parametrize("table", ["orders", "order_items", "credits"])
 def test_increments_refuse_ids_that_are_no_whole_numbers(shop: ShopDatabases, table: str, id_sql: str) -> None:
     placed(shop)
-    database = shop.credits if table == "credits" else shop.orders
-    names = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[1] != "id"]
-    copied(database, table, f"SELECT {id_sql} AS id, {', '.join(names)} FROM away", "TABLE")
-    books = books_of(shop)
+    with_ids(shop, table, id_sql)
+    books = shop.books()
     told = f"the ids of {table} are not integers, which --state requires; run without --state"
     with pytest.raises(StateUnusable, match=told):
         next_marks(Marks(), books.order_database, books.credit_database, (), CutOff(NOW_MS))

@@ -6,15 +6,9 @@ from hypothesis import strategies as st
 from pipelines.sources.databases.key_ranges import MAX_RANGES, KeyRange, split_keys
 
 
-def test_an_empty_table_has_no_ranges() -> None:
+def test_the_last_range_ends_with_the_highest_key_and_an_empty_table_has_none() -> None:
     assert split_keys(None, None) == []
-
-
-def test_one_row_is_one_range() -> None:
     assert split_keys(7, 7) == [KeyRange(7, 7)]
-
-
-def test_the_last_range_ends_with_the_highest_key() -> None:
     assert split_keys(1, 25, 10) == [KeyRange(1, 10), KeyRange(11, 20), KeyRange(21, 25)]
 
 
