@@ -84,6 +84,15 @@ def test_check_back_rolls_an_order_back_that_is_not_paid_in_time(
     assert client.post(f"/orders/{order_id}/cancellation", json={}).status_code == 409
 
 
+def test_a_payment_that_comes_too_late_is_refused_although_no_check_back_came_before(
+    client: FlaskClient, broker: BrokerInProcess, clock: Clock
+) -> None:
+    order_id = place(client, payment="later")
+    clock.now_ms += DEADLINE_MS
+    assert client.post(f"/orders/{order_id}/payment", json={}).status_code == 409
+    assert check_back(broker) is ROLLBACK
+
+
 def test_check_back_rolls_an_unpaid_order_back_that_is_cancelled_and_nobody_is_told(
     client: FlaskClient, broker: BrokerInProcess
 ) -> None:
