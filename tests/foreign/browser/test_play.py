@@ -29,7 +29,7 @@ from deploy.scripts.site_play import CannotBuildPlay, build, pyodide_tarball, ru
 from rocketmq_broker.admin.replay import HISTORIES
 from tests.foreign.browser.browser import PHONE, browsers
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]  # the first one builds the page
 
 ROOT = Path(__file__).resolve().parents[3]
 PICTURES = os.environ.get("PLAY_PICTURES")
