@@ -3,7 +3,7 @@
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -23,20 +23,20 @@ def brought_by_pip_line(recipe: Path, *, with_broker: bool) -> set[str]:
         r"^    pip install ('?\./broker(?:\[simulation\]')?) (.+)$", (recipe / "README.md").read_text(), re.MULTILINE
     )
     line = f"{broker.replace('./broker', 'rocketmq-broker')} {others}" if with_broker else others
+    return installed_by(shlex.split(line))
+
+
+def installed_by(requirements: Iterable[str]) -> set[str]:
+    """Returns the names of all distributions that pip installs for these requirements on this Python."""
     seen: set[tuple[str, str]] = set()
-    return {name for word in shlex.split(line) for name in installed_by(Requirement(word), seen)}
-
-
-def installed_by(wanted: Requirement, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """Yields the distribution that a requirement names, and all of its dependencies."""
-    yield canonicalize_name(wanted.name)
-    for extra in ("", *wanted.extras):
-        if (wanted.name, extra) in seen:
-            continue
-        seen.add((wanted.name, extra))
-        for brought in requirements_of(wanted.name, extra):
-            if brought.marker is None or brought.marker.evaluate({"extra": extra}):
-                yield from installed_by(brought, seen)
+    waiting = [Requirement(one) for one in requirements]
+    while waiting:
+        wanted = waiting.pop()
+        for key in {(wanted.name, extra) for extra in ("", *wanted.extras)} - seen:
+            seen.add(key)
+            brought = requirements_of(*key)
+            waiting += [one for one in brought if one.marker is None or one.marker.evaluate({"extra": key[1]})]
+    return {canonicalize_name(name) for name, _ in seen}
 
 
 def requirements_of(name: str, extra: str) -> Iterator[Requirement]:

@@ -4,7 +4,6 @@ A figure that was measured has its date on the page (test_each_measured_figure_s
 file. Each other figure has a row here, or belongs to an example.
 """
 
-import importlib.metadata
 import pkgutil
 import re
 import tomllib
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from packaging.requirements import Requirement
 
 from credit_service import settings as credits
 from inventory_service import settings as inventory
@@ -22,6 +20,7 @@ from order_service import settings as orders
 from rocketmq_broker.config import BrokerSettings
 from service_runtime.settings.common import NamedSettings
 from tests.foreign.pythons.test_other_pythons import DOWNLOADED
+from tests.recipes import installed_by
 from tests.unit.test_documentation import FENCE, FOLDERS, HISTORY, READMES, ROOT, files, name_of, pages, prose_of, text_of
 from tutorials.race.faults import Fault
 
@@ -95,23 +94,10 @@ def test_a_reader_has_read_it_in_a_minute(readme: str) -> None:
 # Packages
 
 
-def needed_by(requirements: list[str]) -> set[str]:
-    """Returns the names of all distributions that pip installs for these requirements on this Python."""
-    found: set[str] = set()
-    waiting = [Requirement(one) for one in requirements]
-    while waiting:
-        one = waiting.pop()
-        name = re.sub(r"[-_.]+", "-", one.name.lower())
-        if name not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
-            found.add(name)
-            waiting += [Requirement(further) for further in importlib.metadata.requires(name) or []]
-    return found
-
-
 @pytest.mark.parametrize("readme", [*READMES, "broker/README.md"])
 def test_it_says_how_many_packages_the_broker_brings(readme: str) -> None:
     said = re.findall(r"(\d+) (?:packages|个软件包)", text_of(ROOT / readme))
-    assert said == [str(len(needed_by(DIRECT)))]
+    assert said == [str(len(installed_by(["rocketmq-broker"]) - {"rocketmq-broker"}))]
 
 
 # Minutes
