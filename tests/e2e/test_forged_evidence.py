@@ -9,7 +9,7 @@ import pytest
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.ids import offset_message_id, parse_offset_message_id
-from rocketmq_broker.message.record import decode_records, encode_record, host_bytes
+from rocketmq_broker.message.record import decode_records, host_bytes
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader, UpdateConsumerOffsetRequestHeader
@@ -17,6 +17,7 @@ from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHead
 from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader, ResumeCheckHalfMessageRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.e2e.clients import SEND
+from tests.stored_records import encoded
 
 pytestmark = pytest.mark.e2e
 
@@ -122,12 +123,8 @@ async def test_a_record_forged_in_a_body_and_a_half_message_are_not_taken_for_me
     size = (await forger.send("probe", b"")).decode_header(SendMessageResponseHeader)
     first, second = (parse_offset_message_id(sent.msg_id).commit_log_offset for sent in (probe, size))
     at = second + (second - first) + HEAD_LENGTH
-    record = encode_record(
-        topic=topics.CHECK_MAX_TIME_TOPIC.encode(), queue_id=0, queue_offset=0, commit_log_offset=at, flag=0, sys_flag=0,
-        born_timestamp=1, born_host=bytes(8), store_timestamp=1, store_host=bytes(8), reconsume_times=0,
-        prepared_transaction_offset=0, body=b"forged",
-        properties=props.encode({"UNIQ_KEY": "F", "PGROUP": GROUP, "REAL_TOPIC": topics.OP_HALF_TOPIC, "REAL_QID": "0"}),
-    )  # fmt: skip
+    own = {"UNIQ_KEY": "F", "PGROUP": GROUP, "REAL_TOPIC": topics.OP_HALF_TOPIC, "REAL_QID": "0"}
+    record = encoded(topics.CHECK_MAX_TIME_TOPIC, b"forged", own, commit_log_offset=at)
     await forger.send("probe", record)
     host, _, port = broker.address.rpartition(":")
     resume = ResumeCheckHalfMessageRequestHeader(msg_id=offset_message_id(host_bytes(host, int(port)), at))

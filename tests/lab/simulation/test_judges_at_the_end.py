@@ -18,10 +18,11 @@ from lab.simulation.judges.liveness import LivenessReport, judge_end
 from lab.simulation.judges.violation import OrderVerdict, Promise
 from pipelines.judging.classes import Finding
 from rocketmq_broker.message import MessageExt, properties, topics
-from rocketmq_broker.message.record import decode_record, encode_record, host_bytes, to_message
+from rocketmq_broker.message.record import decode_record, to_message
 from rocketmq_broker.testing.transactions import Transaction
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from tests.lab.simulation.small_world import GROUPS, SmallWorld, databases, play
+from tests.stored_records import encoded
 
 Told = dict[Promise, set[str]]
 """The broken promises, each with the orders or customers that it names."""
@@ -182,11 +183,7 @@ def test_a_message_that_nobody_acknowledged_is_pending(small: SmallWorld) -> Non
 def record_of(topic: str, order_id: str, commit_log_offset: int = 0) -> bytes:
     """Returns a record of the order's message in that topic."""
     named = {properties.KEYS: order_id, properties.UNIQUE_KEY: f"U-{order_id}", properties.REAL_TOPIC: "orders"}
-    return encode_record(
-        topic=topic.encode(), queue_id=0, queue_offset=0, commit_log_offset=commit_log_offset, flag=0, sys_flag=0,
-        born_timestamp=1, born_host=host_bytes("127.0.0.1", 1), store_timestamp=1, store_host=host_bytes("127.0.0.1", 1),
-        reconsume_times=0, prepared_transaction_offset=0, body=b"{}", properties=properties.encode(named),
-    )  # fmt: skip
+    return encoded(topic, b"{}", named, commit_log_offset=commit_log_offset, store_timestamp=1)
 
 
 def appended(small: SmallWorld, topic: str, order_id: str) -> None:

@@ -5,7 +5,7 @@ import pytest
 from lab.simulation.judges.violation import Promise, Violation
 from lab.simulation.judges.wire_watch import WireWatch
 from rocketmq_broker.message import properties, sysflag, topics
-from rocketmq_broker.message.record import encode_record, host_bytes
+from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import encode_request, encode_response
 from rocketmq_broker.protocol.command_header import CommandHeader
@@ -22,6 +22,7 @@ from rocketmq_broker.protocol.headers.send import (
 )
 from rocketmq_broker.protocol.headers.transaction import EndTransactionRequestHeader
 from rocketmq_commitlog.commit_log import record_at
+from tests.stored_records import encoded
 
 BROKER, CLIENT = "broker-a", "orders-1"
 HOST = host_bytes("127.0.0.1", 1)
@@ -96,11 +97,7 @@ class Wire:
 
 def record(name: str, queue_offset: int = 0, topic: str = "orders", commit_log_offset: int = 0) -> bytes:
     named = {properties.UNIQUE_KEY: f"T-{name}", properties.KEYS: name}
-    return encode_record(
-        topic=topic.encode(), queue_id=0, queue_offset=queue_offset, commit_log_offset=commit_log_offset, flag=0, sys_flag=0,
-        born_timestamp=1, born_host=HOST, store_timestamp=1, store_host=HOST, reconsume_times=0, prepared_transaction_offset=0,
-        body=b"{}", properties=properties.encode(named),
-    )  # fmt: skip
+    return encoded(topic, b"{}", named, queue_offset=queue_offset, commit_log_offset=commit_log_offset)
 
 
 COMMIT, ROLLBACK, UNKNOWN = sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE, 0

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from rocketmq_broker.message.record import decode_record, encode_record
+from rocketmq_broker.message.record import decode_record
 from rocketmq_broker.store import CorruptRecord, MessageStore, RecordNotFound, StoreConfig
-from tests.unit.store.conftest import HOST, NOW, append, crash, delete_topic, open_store, patch_unit, send, small_config
+from tests.stored_records import encoded
+from tests.unit.store.conftest import NOW, append, crash, delete_topic, open_store, patch_unit, send, small_config
 
 HEAD_LENGTH = 88
 """Bytes of a record with IPv4 hosts before its body."""
@@ -14,11 +15,8 @@ HEAD_LENGTH = 88
 
 def record_inside_a_body(at: int, queue_offset: int, topic: bytes = b"orders") -> bytes:
     """Returns a record that is intact if it is stored at that commit log offset."""
-    return encode_record(
-        topic=topic, queue_id=0, queue_offset=queue_offset, commit_log_offset=at, flag=0, sys_flag=0, born_timestamp=NOW,
-        born_host=HOST, store_timestamp=NOW, store_host=HOST, reconsume_times=0, prepared_transaction_offset=0, body=b"forged",
-        properties=b"",
-    )  # fmt: skip
+    times = {"born_timestamp": NOW, "store_timestamp": NOW}
+    return encoded(topic.decode(), b"forged", queue_offset=queue_offset, commit_log_offset=at, **times)
 
 
 def test_each_message_is_found_where_its_queue_says(store: MessageStore) -> None:

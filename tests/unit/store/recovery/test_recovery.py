@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.message import sysflag
-from rocketmq_broker.message.record import HEAD_V4, QUEUE_OFFSET_POSITION, decode_record, encode_record
+from rocketmq_broker.message.record import HEAD_V4, QUEUE_OFFSET_POSITION, decode_record
 from rocketmq_broker.store import DamagedStore, MessageStore, StoreConfig, StoreUnwritable
 from rocketmq_broker.store.files import OsFileSystem
 from rocketmq_broker.store.queues.consume_queue import UNIT
+from tests.stored_records import encoded
 from tests.unit.store.conftest import (
-    HOST,
     NOW,
     append,
     bodies,
@@ -123,11 +123,7 @@ def test_left_overs_of_an_uncleared_end_are_not_revived(config: StoreConfig, sto
     (first,) = send(store, b"first", store_timestamp=NOW + 5000)
     crash(store)
     left_over = first.end_position + 50
-    record = encode_record(
-        topic=b"other", queue_id=0, queue_offset=0, commit_log_offset=left_over, flag=0, sys_flag=0, born_timestamp=NOW,
-        born_host=HOST, store_timestamp=NOW, store_host=HOST, reconsume_times=0, prepared_transaction_offset=0, body=b"old",
-        properties=b"",
-    )  # fmt: skip
+    record = encoded("other", b"old", commit_log_offset=left_over, born_timestamp=NOW, store_timestamp=NOW)
     patch(config.commit_log_directory / SEGMENT, left_over, record)
     again = open_store(config)
     assert again.written_position == first.end_position
@@ -482,10 +478,9 @@ def test_a_consume_queue_that_lost_its_first_file_is_rebuilt(
 
 def planted(offset: int, queue_offset: int) -> bytes:
     """Returns a complete record of a committed order, as a client can write it into a body. It claims this commit log offset."""
-    return encode_record(
-        topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=offset, flag=0,
-        sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, born_timestamp=NOW, born_host=HOST, store_timestamp=NOW + 10**9,
-        store_host=HOST, reconsume_times=0, prepared_transaction_offset=0, body=b"evil", properties=b"",
+    return encoded(
+        "orders", b"evil", queue_offset=queue_offset, commit_log_offset=offset, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE,
+        born_timestamp=NOW, store_timestamp=NOW + 10**9,
     )  # fmt: skip
 
 
