@@ -23,10 +23,10 @@ from demo.errors import DemoError
 from demo.main_job.scenario import DemoPlan, run_here, run_on_compose
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.text.printable import printable
-from rocketmq_broker.stop_signals import until_interrupted
+from rocketmq_broker.stop_signals import INTERRUPTED, until_interrupted
 
-CONSISTENT, INCONSISTENT, COULD_NOT_TELL, INTERRUPTED = 0, 1, 2, 130
-"""The exit codes."""
+CONSISTENT, INCONSISTENT, COULD_NOT_TELL = 0, 1, 2
+"""The exit codes, besides INTERRUPTED."""
 
 
 def main(

@@ -1,6 +1,7 @@
 """Each program imports its signal handling first, so that a stop signal ends it cleanly during the other imports."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ PROGRAMS = [
     path
     for folder in ("broker", "order_service", "credit_service", "inventory_service", "demo", "lab", "pipelines", "tutorials")
     for path in (ROOT / folder).rglob("*.py")
-    if "\n    exit_at_once_on_" in (text := path.read_text()) or "\nexit_at_once_on_" in text
+    if re.search(r"^ *exit_at_once_on_", path.read_text(), re.MULTILINE)
 ]
 
 
