@@ -6,8 +6,11 @@ docs/scale.md has what this shows, and which settings it needs.
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
@@ -22,8 +25,7 @@ from rocketmq_broker.client import ClientError, Producer, SendStatus
 from rocketmq_broker.client.instance.name_servers import NameServers, name_server_addresses
 from rocketmq_broker.message import Message, MessageQueue
 from rocketmq_broker.message.topics import HALF_TOPIC, TRANSACTION_CONSUMER_GROUP
-from rocketmq_broker.protocol.bodies.group import ConsumeStats
-from rocketmq_broker.protocol.bodies.route import MASTER_ID, ClusterInfo
+from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.errors import RemotingError
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
@@ -33,6 +35,7 @@ from tests.waiting import until, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(1200)]
 
+T = TypeVar("T")
 SETTINGS = {
     "FLUSH": "ASYNC_FLUSH",
     "CHECK_INTERVAL_MS": "1000",
@@ -53,17 +56,23 @@ CONTROLLER_GET_METADATA_INFO = 1005
 """Apache's code of the request for the controller that leads. Our broker has no controller."""
 
 
-def offsets_at(member: Member, group: str, topic: str) -> tuple[int, int]:
-    """Returns the number of the topic's messages at the broker, and how many of them the group has consumed."""
+def asked(ask: Callable[[RemotingClient], Coroutine[Any, Any, T]]) -> T:
+    """Returns the answer to one question, asked on connections of its own."""
 
-    async def read() -> ConsumeStats:
+    async def ask_and_close() -> T:
         remoting = RemotingClient()
         try:
-            return await consume_stats(BrokerRequests(remoting, member.address), group, topic)
+            return await ask(remoting)
         finally:
             await remoting.close()
 
-    queues = asyncio.run(read()).offset_table.values()
+    return asyncio.run(ask_and_close())
+
+
+def offsets_at(member: Member, group: str, topic: str) -> tuple[int, int]:
+    """Returns the number of the topic's messages at the broker, and how many of them the group has consumed."""
+    stats = asked(lambda remoting: consume_stats(BrokerRequests(remoting, member.address), group, topic))
+    queues = stats.offset_table.values()
     return sum(queue.broker_offset for queue in queues), sum(max(0, queue.consumer_offset) for queue in queues)
 
 
@@ -105,33 +114,25 @@ def status_without(slave: Member, cluster: Cluster, broker_name: str) -> SendSta
 
 def addresses_of(cluster: Cluster, broker_name: str) -> Mapping[int, str]:
     """Returns the addresses that the name server has for the broker, by broker id. The master's id is 0."""
-
-    async def read() -> ClusterInfo | None:
-        remoting = RemotingClient()
-        try:
-            return await NameServers(name_server_addresses(cluster.namesrv_addr), remoting).cluster_info()
-        finally:
-            await remoting.close()
-
-    info = asyncio.run(read())
+    info = asked(lambda remoting: NameServers(name_server_addresses(cluster.namesrv_addr), remoting).cluster_info())
     return info.broker_addr_table[broker_name].broker_addrs if info and broker_name in info.broker_addr_table else {}
+
+
+def await_master(cluster: Cluster, member: Member | None) -> None:
+    """Waits until the name server has the member as the master of broker-a, or none."""
+    address = member.address if member else None
+    wait_until(lambda: addresses_of(cluster, A).get(MASTER_ID) == address, PATIENCE_S)
 
 
 def leading_controller(cluster: Cluster) -> Member | None:
     """Returns the name server whose controller leads; None while they elect one."""
-
-    async def read(address: str) -> str | None:
-        remoting = RemotingClient()
-        try:
-            answer = await remoting.invoke(address, CONTROLLER_GET_METADATA_INFO)
-            return answer.ext_fields().get("controllerLeaderAddress")
-        except RemotingError:
-            return None
-        finally:
-            await remoting.close()
-
-    leaders = {asyncio.run(read(address)) for address in cluster.controllers} - {None, ""}
-    return cluster.controllers[leaders.pop() or ""] if len(leaders) == 1 else None
+    leaders = set()
+    for address in cluster.controllers:
+        with suppress(RemotingError):
+            answer = asked(partial(RemotingClient.invoke, address=address, code=CONTROLLER_GET_METADATA_INFO))
+            leaders.add(answer.ext_fields().get("controllerLeaderAddress"))
+    leaders -= {None, ""}
+    return cluster.controllers[leaders.pop()] if len(leaders) == 1 else None
 
 
 def await_status(cluster: Cluster, broker_name: str, status: SendStatus) -> None:
@@ -219,10 +220,6 @@ def test_no_order_is_lost_or_credited_twice_while_a_controller_elects_masters(pr
             wait_until(lambda: status_without(slave, cluster, A) is SendStatus.FLUSH_SLAVE_TIMEOUT, PATIENCE_S)
             await_status(cluster, A, SendStatus.SEND_OK)
 
-        def await_master(member: Member | None) -> None:
-            address = member.address if member else None
-            wait_until(lambda: addresses_of(cluster, A).get(MASTER_ID) == address, PATIENCE_S)
-
         with load.running():
             load.go_on()
             unpaid = place_unpaid(system.order_url)
@@ -230,14 +227,14 @@ def test_no_order_is_lost_or_credited_twice_while_a_controller_elects_masters(pr
 
             assert has_pending(one)
             one.kill()
-            await_master(other)
+            await_master(cluster, other)
             load.go_on()
             for order_id in unpaid:
                 post(f"{system.order_url}/orders/{order_id}/payment", {})
             wait_until(lambda: {*unpaid} <= {credit.order_id for credit in books.credits()}, PATIENCE_S)
             one.restart()
             await_in_sync(one)
-            await_master(other)
+            await_master(cluster, other)
             load.go_on()
 
             leader = leading_controller(cluster)
@@ -245,13 +242,13 @@ def test_no_order_is_lost_or_credited_twice_while_a_controller_elects_masters(pr
             leader.kill()
             wait_until(lambda: leading_controller(cluster), PATIENCE_S)
             with other.halted():
-                await_master(one)
+                await_master(cluster, one)
                 load.go_on()
                 other.kill()  # one that wakes up may acknowledge a message that only it has (docs/scale.md)
             leader.restart()
             other.restart()
             await_in_sync(other)
-            await_master(one)
+            await_master(cluster, one)
             load.go_on()
             one, other = other, one
 
@@ -259,10 +256,10 @@ def test_no_order_is_lost_or_credited_twice_while_a_controller_elects_masters(pr
             await_status(cluster, A, SendStatus.SEND_OK)  # without the slave, which has left the set of those in sync
             load.go_on()
             other.kill()
-            await_master(None)
+            await_master(cluster, None)
             one.restart()  # it lacks orders, so no one is elected while the other one starts
             other.restart()
-            await_master(other)
+            await_master(cluster, other)
             load.go_on()
 
         require_one_credit_each(system, {*load.placed, *unpaid})
@@ -290,7 +287,7 @@ def test_where_two_replicas_are_required_orders_wait_and_a_master_that_wakes_up_
             cluster.slaves[A].restart()
             load.go_on()
             with cluster.masters[A].halted():
-                wait_until(lambda: addresses_of(cluster, A).get(MASTER_ID) == cluster.slaves[A].address, PATIENCE_S)
+                await_master(cluster, cluster.slaves[A])
             # It wakes up as a master with requests, and alone in its syncStateSet (AutoSwitchHAService.removeConnection).
             load.go_on()
             for order_id in unpaid:
