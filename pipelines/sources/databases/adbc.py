@@ -261,14 +261,16 @@ def _how_to_open(path: Path) -> str:
     """
     if not path.is_file():
         raise UnreadableDatabase(f"database {path}: no such file")
-    try:
-        with path.open("rb") as file:
-            is_wal = file.read(_HEADER_BYTES)[_WAL_BYTE:] == _WAL
-    except PermissionError:
-        raise UnreadableDatabase(f"database {path}: permission denied; {_READ_AS_OWNER}") from None
+    if not os.access(path, os.R_OK):
+        raise UnreadableDatabase(f"database {path}: permission denied; {_READ_AS_OWNER}")
     wal, index = path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
-    if not is_wal or os.access(path.parent, os.W_OK) or (os.access(wal, os.R_OK) and os.access(index, os.R_OK)):
+    if os.access(path.parent, os.W_OK) or (os.access(wal, os.R_OK) and os.access(index, os.R_OK)):
+        # The file is not opened here: its closing would cancel the locks of another thread that reads it with SQLite
+        # (https://www.sqlite.org/howtocorrupt.html, 2.2).
         return ""
+    with path.open("rb") as file:
+        if file.read(_HEADER_BYTES)[_WAL_BYTE:] != _WAL:
+            return ""
     if wal.exists():
         reason = "it is in use, or was not closed, and this user cannot create the index (-shm) beside it"
         raise UnreadableDatabase(f"database {path}: {reason}; {_READ_AS_OWNER}")

@@ -2,9 +2,12 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
+import adbc_driver_sqlite.dbapi
 import pytest
 
 from pipelines.commands.running import are_small
@@ -153,6 +156,23 @@ def test_another_user_reads_the_books_or_is_told_how(
     os.close(writes)
     with os.fdopen(reads) as answer:
         assert told in answer.read()
+
+
+LEAVE_WAL = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('PRAGMA journal_mode = DELETE').fetchone())"
+"""It needs the database to itself, as a last connection does that deletes the -wal and the -shm."""
+
+
+def test_a_second_reader_keeps_the_locks_of_the_first(shop: ShopDatabases) -> None:
+    """A file that a process opens and closes takes the locks away that SQLite has on it in the same process."""
+    placed(shop)
+    shop.close()
+    command = [sys.executable, "-c", LEAVE_WAL, str(shop.orders_path)]
+    with adbc_driver_sqlite.dbapi.connect(f"file:{shop.orders_path}", autocommit=True) as reader, reader.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM orders")
+        check_tables(shop.books().order_database, shop.books().credit_database)
+        refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "database is locked" in refused.stderr, refused.stdout
+    assert "delete" in subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 @pytest.mark.parametrize("has_queues", [True, False])
