@@ -2,7 +2,7 @@
 # A machine may forbid bytecode files; ours are ignored by git, and each process would compile 700 modules without them.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-demo setup-up compile wheels release demo up test test-compiled test-foreign test-lab check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site
+.PHONY: help setup setup-demo setup-up compile wheels release demo up test test-compiled test-foreign test-release test-lab check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests/e2e tests/component tests/unit packages
@@ -12,13 +12,15 @@ LONG_FOREIGN := windows docker pythons package spark
 # What a test outside of tests/foreign may need all the same is a marker.
 NEEDS := docker or java or ports or postgresql
 OWN = -m "not ($(NEEDS) or worlds)"
-NOT_OWN = -m "foreign or $(NEEDS)"
+FOREIGN_TESTS = foreign or $(NEEDS)
+# What lands runs without the further versions, Pythons and engines of a claim, which are marked `release`; named folders run whole.
+NOT_OWN = -m "$(if $(filter undefined file,$(origin FOREIGN)),($(FOREIGN_TESTS)) and not release,$(FOREIGN_TESTS))"
 # A chapter's test that plays long simulated worlds is marked so, and make test-lab runs it.
 WORLDS := tutorials/take-the-barrier-out/test_barrier_out.py
 # Files side by side, a process for each processor; in the order they are found: the long ones come first.
 # All tests together wait for half of their time: half as many processes more use it. With more, Apache's brokers get too little.
 LANES := logical
-test test-foreign test-lab: LANES := $(shell expr `getconf _NPROCESSORS_ONLN` '*' 3 / 2)
+test test-foreign test-release test-lab: LANES := $(shell expr `getconf _NPROCESSORS_ONLN` '*' 3 / 2)
 SIDE_BY_SIDE = -n $(LANES) --dist loadfile --no-loadscope-reorder
 CORE := message protocol store transaction filter
 
@@ -64,11 +66,15 @@ up: setup-up ## Start everything with a console in the browser; keep it running 
 test: setup ## Run the tests that need no foreign program: no Java broker, no Docker, no PostgreSQL (TESTS=tests/unit/... for some of them)
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(OWN) --durations=25 --durations-min=5 $(TESTS)
 
-test-foreign: setup ## Run the tests with Apache's brokers and clients, Docker, Chromium, Firefox, PostgreSQL, Spark by command, wheels (FOREIGN="docker package" for some)
+test-foreign: setup ## Run the tests with Apache's brokers and clients, Docker, Chromium, Firefox, PostgreSQL, Spark by command, wheels (FOREIGN="docker package" for all of some)
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(NOT_OWN) --durations=25 --durations-min=5 \
 	  $(patsubst %,tests/foreign/%,$(filter $(FOREIGN),$(LONG_FOREIGN))) \
 	  $(if $(filter-out undefined file,$(origin FOREIGN)),,$(TESTS)) \
 	  $(patsubst %,tests/foreign/%,$(filter-out $(LONG_FOREIGN),$(FOREIGN)))
+
+test-release: setup ## Run the foreign tests that make test-foreign leaves out: other versions, Pythons, Windows, clusters; before a release
+	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) -m release --durations=25 --durations-min=5 \
+	  $(patsubst %,tests/foreign/%,$(LONG_FOREIGN) $(filter-out $(LONG_FOREIGN),$(FOREIGN)))
 
 test-lab: setup ## Run the tests of simulated worlds and planted bugs, and fuzz
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 tests/lab $(WORLDS)

@@ -4,6 +4,7 @@ Output to files and programs is not truncated, and repairs are checked against a
 """
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,27 @@ def test_a_table_of_findings_that_no_terminal_shows_is_not_cut(shop: ShopDatabas
     assert listed.exit_code == 0
     assert all(any(order_id in line and "missing credit" in line and "12.50" in line for line in lines) for order_id in order_ids)
     assert "…" not in listed.stdout
+
+
+def test_a_shorter_grace_period_judges_younger_orders_and_where_the_parquet_is_need_not_be_said(
+    shop: ShopDatabases, tmp_path: Path, books: BrokenBooks
+) -> None:
+    shop.add_orders(["young"], at_ms=time.time_ns() // 1_000_000 - 30_000)
+    done = reconciled(shop, books, tmp_path, "--grace-seconds", "10", "--hide-output")
+    assert done.exit_code == 1
+    assert "inconsistent: 1 orders" in done.stdout
+    assert "Parquet" not in done.stdout
+
+
+def test_an_output_that_cannot_be_written_is_one_line(shop: ShopDatabases, tmp_path: Path, books: BrokenBooks) -> None:
+    (tmp_path / "out").write_text("")
+    done = reconciled(shop, books, tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1].startswith("could not tell: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_what_is_allowed_does_not_fail(shop: ShopDatabases, tmp_path: Path, books: BrokenBooks) -> None:
+    shop.add_orders(["forgotten"], at_ms=AT_MS)
+    assert reconciled(shop, books, tmp_path).exit_code == 1
+    assert reconciled(shop, books, tmp_path, "--allow", "missing_credit", "--allow", "order_without_message").exit_code == 0

@@ -20,6 +20,7 @@ DOES_OTHERWISE = {
 """By stage, the claim at which Apache's broker fails: it uses check-backs up unasked, and believes every decision."""
 
 
+@pytest.mark.release
 def test_apaches_broker_passes_all_stages_but_what_it_does_otherwise(tmp_path: Path) -> None:
     order = Order([str(BROKER)], tmp_path, PATIENCE_S, side_by_side=2)
     failed = {verdict.stage.number: verdict.failure for verdict in run_stages(order, STAGES) if verdict.failure is not None}

@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.t
 
 
 @pytest.mark.parametrize(("fault", "orders", "seed"), [("commit-lost", 2, 19), ("restart-of-all", 2, 4)])
+@pytest.mark.release
 def test_this_kits_way_loses_nothing_on_apaches_broker(fault: str, orders: int, seed: int) -> None:
     figures = play_cell("with-barrier-on-apache", fault, orders, seed)
     assert figures.struck > 0
@@ -20,6 +21,7 @@ def test_this_kits_way_loses_nothing_on_apaches_broker(fault: str, orders: int, 
     assert (figures.missing, figures.phantom) == (0, 0)
 
 
+@pytest.mark.release
 def test_rocketmq_5_before_5_4_delivers_committed_orders_again_and_the_unique_key_keeps_credits_right() -> None:
     apaches = play_cell("with-barrier-on-apache-5", "none", 3, 1)
     ours = play_cell("with-barrier", "none", 3, 1)

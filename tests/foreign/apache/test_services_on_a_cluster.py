@@ -207,6 +207,7 @@ def test_no_order_is_lost_or_credited_twice_while_masters_and_slaves_are_killed(
         require_one_credit_each(system, {*load.placed, *unpaid})
 
 
+@pytest.mark.release
 def test_no_order_is_lost_or_credited_twice_while_a_controller_elects_masters(processes: Processes, tmp_path: Path) -> None:
     with apache_cluster(tmp_path / "apache", (A,), REPLICATED, version="5.5.0", controllers=3) as cluster:
         one, other = cluster.masters[A], cluster.slaves[A]
@@ -267,6 +268,7 @@ def test_no_order_is_lost_or_credited_twice_while_a_controller_elects_masters(pr
         print(f"{sent} messages, because the broker checks committed transactions, too, and delivers them again")
 
 
+@pytest.mark.release
 def test_where_two_replicas_are_required_orders_wait_and_a_master_that_wakes_up_takes_none(
     processes: Processes, tmp_path: Path
 ) -> None:

@@ -240,7 +240,9 @@ def ask_mqadmin(broker: Running, place: Place) -> dict[str, str]:
     return told
 
 
-@pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
+@pytest.mark.parametrize(
+    "is_killed", [pytest.param(False, id="stopped", marks=pytest.mark.release), pytest.param(True, id="killed")]
+)
 @pytest.mark.parametrize(("first", "second"), [("apache", "ours"), ("ours", "apache")])
 async def test_a_store_goes_on_under_the_other_broker(
     processes: Processes, tmp_path: Path, first: str, second: str, is_killed: bool

@@ -36,6 +36,7 @@ async def told(broker: Running, topic: str) -> object:
     return TopicConfigAndQueueMapping.decode(answer.body).attributes
 
 
+@pytest.mark.release
 async def test_attributes_go_to_rocketmq_5_and_back_and_4_9_7_opens_a_store_that_has_some(
     processes: Processes, tmp_path: Path
 ) -> None:

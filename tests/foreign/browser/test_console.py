@@ -204,6 +204,7 @@ def test_on_a_phone_the_name_of_the_open_screen_is_in_view(up: Up, browser: Brow
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH: apt-get install openjdk-17-jre-headless")
+@pytest.mark.release
 def test_spark_gives_a_second_opinion(order_id: str, window: Window) -> None:
     window.goto("/second-opinion")
     window.page.get_by_role("button", name="Ask Spark").click()

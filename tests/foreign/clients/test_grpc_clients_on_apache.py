@@ -71,6 +71,7 @@ async def routes_are_known(name_server: str) -> None:
 
 
 @pytest.mark.parametrize("client", FAULTY, ids=str)
+@pytest.mark.release
 def test_a_client_with_a_fault_has_it_on_apache_s_proxy(proxy: ApachesProxy, client: Client) -> None:
     if client.missing():
         pytest.skip(f"the client needs {' and '.join(client.missing())}: see tests/foreign/clients/grpc/README.md")

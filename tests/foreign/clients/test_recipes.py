@@ -52,7 +52,7 @@ def go_programs(home: Path) -> Programs:
 
 
 LANGUAGES: Mapping[str, Callable[[Path], Programs]] = {"java": java_programs, "go": go_programs}
-BROKERS = ("ours", "4.9.7", "5.3.3")
+BROKERS = ("ours", "4.9.7", pytest.param("5.3.3", marks=pytest.mark.release))
 """This broker, and the releases of Apache's."""
 
 

@@ -133,6 +133,7 @@ def findings_of(books: Path) -> list[dict[str, Any]]:
     return sorted(rows, key=repr)
 
 
+@pytest.mark.release
 def test_a_worker_that_is_killed_in_the_middle_changes_no_finding(
     processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -210,6 +210,7 @@ def test_no_password_is_shown_to_who_inspects_containers_or_reads_logs(compose: 
             assert spelling not in seen
 
 
+@pytest.mark.release
 def test_the_health_of_a_worker_is_its_own(compose: Compose) -> None:
     _, patiently, *check = compose.containers()["credit-worker"]["Config"]["Healthcheck"]["Test"]
     assert patiently == "check-patiently"
@@ -292,6 +293,7 @@ def test_any_container_may_be_killed_and_no_order_or_credit_is_lost_or_doubled(
     assert not [line for line in told if "NOT CONSISTENT" in line]
 
 
+@pytest.mark.release
 def test_a_spark_cluster_finds_them_consistent_as_well(compose: Compose) -> None:
     judge = ("--profile", "spark", "run", "--rm", "reconciliation", "--grace-seconds", "0", "--overdue-seconds", "0")
     said = compose.must(*judge, timeout_s=1800)

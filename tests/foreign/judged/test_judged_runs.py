@@ -19,7 +19,9 @@ SECONDS = 25
 SEED = 48
 
 
-@pytest.mark.parametrize("broker", [JudgedBroker.OURS, pytest.param(JudgedBroker.APACHE, marks=pytest.mark.java)])
+@pytest.mark.parametrize(
+    "broker", [JudgedBroker.OURS, pytest.param(JudgedBroker.APACHE, marks=(pytest.mark.java, pytest.mark.release))]
+)
 def test_a_run_with_faults_is_linearizable(broker: JudgedBroker, tmp_path: Path) -> None:
     played = run(tmp_path, broker, SECONDS, SEED, print)
     verdicts = judge(played.history, tmp_path)

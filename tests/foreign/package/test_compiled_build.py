@@ -90,6 +90,7 @@ def test_the_checkout_finds_the_build_to_be_of_this_very_source(build: Path) -> 
     assert ", compiled, " in done.stdout
 
 
+@pytest.mark.release
 def test_pip_prefers_the_compiled_wheel_to_the_one_for_any_python(build: Path, tmp_path: Path) -> None:
     wheels = tmp_path / "wheels"
     wheels.mkdir()

@@ -47,6 +47,7 @@ def wait_until(is_so: Callable[[], Any], timeout_s: float) -> float | None:
     return time.monotonic() - began_s
 
 
+@pytest.mark.release
 def test_no_service_is_ready_while_no_commit_ends_and_all_is_credited_soon_after(processes: Processes, tmp_path: Path) -> None:
     orders, credits_ = new_database(), new_database()
     if orders is None or credits_ is None:

@@ -24,7 +24,7 @@ from tests.examples import QUICK
 from tests.foreign.package.environments import other_pythons, set_up, unhashed
 from tests.testing_page import write_testing_page
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.release, pytest.mark.slow, pytest.mark.timeout(900)]
 SETUP: Final = Path(__file__).with_name("maven-python")
 CLIENT: Final = PROJECT_ROOT / "tests" / "foreign" / "windows" / "programs" / "client_program.py"
 FOLDER: Final = PROJECT_ROOT / "build" / "pythons"

@@ -82,6 +82,7 @@ def test_the_demo_ends_consistent_and_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["output"], "its folder is gone"
 
 
+@pytest.mark.release
 def test_the_demo_on_two_brokers_ends_consistent_although_one_is_killed(tmp_path: Path) -> None:
     run = DemoRun(tmp_path, "--brokers", "2", "--keep", str(tmp_path / "a kept run"))
     assert run.popen.wait(1200) == 0, run.output()
@@ -108,6 +109,7 @@ def assert_each_half_message_is_explained(output: str) -> None:
     assert rows["rolled back by the order service: the order was above the limit"] == 4
 
 
+@pytest.mark.release
 def test_spark_says_what_it_does_while_it_does_it(tmp_path: Path) -> None:
     run = DemoRun(tmp_path, "--keep", str(tmp_path / "kept"))
     run.wait_for("Comparing orders and credits", timeout_s=1200)

@@ -11,7 +11,7 @@ from tests.examples import QUICK
 from tests.foreign.windows.conftest import PROGRAMS, Windows
 from tests.testing_page import write_testing_page
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.e2e, pytest.mark.release, pytest.mark.slow, pytest.mark.timeout(1800)]
 UNIT: Final = ("store", "client", "testing")
 """The packages that call the system. The others compute, and tests/foreign/pythons runs them with another Python."""
 COMPONENT: Final = {

@@ -217,6 +217,7 @@ def test_increments_find_what_one_run_over_everything_finds(
     assert len({manifest.run, *manifest.windows.values()}) == len(list(state.folder.glob("run-*")))
 
 
+@pytest.mark.release
 def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
     spark: SparkSession, tmp_path: Path, shop: ShopDatabases
 ) -> None:
@@ -242,6 +243,7 @@ def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
     assert run(AS_OF_MS + 400_000) == {"matched": 1, "reversed": 1}
 
 
+@pytest.mark.release
 def test_messages_in_the_inbox_are_read_in_each_run_and_kept_in_none(
     spark: SparkSession, tmp_path: Path, shop: ShopDatabases
 ) -> None:
@@ -285,6 +287,7 @@ def test_messages_in_the_inbox_are_read_in_each_run_and_kept_in_none(
     assert run(AS_OF_MS + 200_001) == {"matched": (None, 3)}
 
 
+@pytest.mark.release
 def test_increments_hold_repairs_to_their_audit_once_they_are_old(
     spark: SparkSession, tmp_path: Path, shop: ShopDatabases
 ) -> None:
