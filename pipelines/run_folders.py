@@ -6,6 +6,8 @@
 
 A run writes into its own folder. Then it renames a new symbolic link to `latest`, which is atomic on POSIX file systems. The
 folder of the previous run is kept until the next run, for readers that still use it.
+
+An output in a single file, such as a report, is replaced by `replace_file`.
 """
 
 import ctypes
@@ -14,6 +16,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +24,18 @@ _LATEST: Final = "latest"
 _RENAME_EXCHANGE: Final = 2
 _FROM_HERE: Final = -100
 """The constant AT_FDCWD of the system call. Relative paths are then resolved from the working directory."""
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes a file atomically. Only its owner can read it. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    with open(fresh, "xb", opener=partial(os.open, mode=0o600)) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.rename(path)
 
 
 @contextmanager

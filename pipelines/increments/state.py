@@ -5,7 +5,6 @@ the last successful run is still valid, and the next run removes the other files
 """
 
 import fcntl
-import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ import msgspec
 
 from pipelines.errors import StateUnusable
 from pipelines.increments.marks import Marks
+from pipelines.run_folders import replace_file
 
 VERSION: Final = 3
 DAY_MS: Final = 86_400_000
@@ -94,12 +94,7 @@ class IncrementState:
 
     def replace(self, manifest: Manifest) -> None:
         """Writes the manifest, and removes files that it does not list."""
-        fresh = self.folder / f".{_MANIFEST}.new"
-        with fresh.open("wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.rename(self.folder / _MANIFEST)
+        replace_file(self.folder / _MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
         self.clear(manifest)
 
     def clear(self, manifest: Manifest | None) -> None:

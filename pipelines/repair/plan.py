@@ -1,15 +1,14 @@
 """Repair plans: the steps, the outcomes of the steps, and the findings that a person must resolve."""
 
-import os
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from pipelines.errors import PlanUnusable
+from pipelines.run_folders import replace_file
 from rocketmq_broker.message.text.printable import visible_json
 
 VERSION: Final = 1
@@ -84,15 +83,8 @@ class RepairPlan(msgspec.Struct, frozen=True):
 def write_plan(plan: RepairPlan, path: Path) -> None:
     """Writes the plan as JSON, atomically. Only its owner can read the file. Raises PlanUnusable."""
     text = visible_json(msgspec.json.format(msgspec.json.encode(plan), indent=2).decode())
-    fresh = path.with_name(f".{path.name}.new")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.unlink(missing_ok=True)
-        with open(fresh, "xb", opener=partial(os.open, mode=0o600)) as file:
-            file.write(text.encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.rename(path)
+        replace_file(path, text.encode() + b"\n")
     except OSError as error:
         raise PlanUnusable(f"plan {path}: {error.strerror}") from None
 

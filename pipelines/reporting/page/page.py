@@ -1,8 +1,6 @@
 """Renders the HTML report as a single file without scripts or external resources."""
 
-import os
 from datetime import UTC, datetime
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,18 +13,14 @@ from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import ReconciliationOutcome
 from pipelines.reporting.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
 from pipelines.reporting.report import age, amount, faults_without_order, inbox_lines, title, verdict_text
+from pipelines.run_folders import replace_file
 from rocketmq_broker.message.text.printable import visible_name
 
 
 def write_page(path: Path, outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance) -> None:
     """Writes the report atomically. Only its owner can read it. Raises UnwritableOutput."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.new")
-        fresh.unlink(missing_ok=True)
-        with open(fresh, "x", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
-            file.write(page_of(outcome, cut_off, tolerance))
-        fresh.replace(path)
+        replace_file(path, page_of(outcome, cut_off, tolerance).encode())
     except OSError as error:
         raise UnwritableOutput(f"report {path}: {error.strerror}") from None
 
