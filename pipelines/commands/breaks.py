@@ -1,6 +1,5 @@
 """The commands `breaks list | show | assign | close`."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
@@ -11,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipelines.breaks.break_table import Break, BreakTable
+from pipelines.commands.running import now_ms
 from pipelines.errors import BreaksUnusable
 from pipelines.judging.classes import Finding
 from pipelines.reporting.report import age, amount, screen
@@ -18,6 +18,7 @@ from rocketmq_broker.message.text.printable import printable, visible_name
 
 DEFAULT_FILE: Final = Path("data/breaks.db")
 UNUSABLE: Final = 2
+_COLUMNS: Final = ("number", "about", "finding", "cause", "at stake", "age", "owner", "closed")
 
 T = TypeVar("T")
 
@@ -37,10 +38,10 @@ def list_command(
     """List breaks with their age, by money at stake."""
     found = _tried(lambda: _existing(breaks).list(with_closed=closed, owner=owner, finding=finding and finding.value))
     table = Table(title=f"{len(found)} breaks")
-    for name in ("number", "about", "finding", "cause", "at stake", "age", "owner", "closed"):
+    for name in _COLUMNS:
         table.add_column(name, justify="right" if name in ("number", "at stake", "age") else "left")
     for one in found:
-        table.add_row(*map(Text, _cells(one, _now_ms())))
+        table.add_row(*map(Text, _cells(one)))
     screen().print(table)
 
 
@@ -64,7 +65,7 @@ def assign_command(
 @commands.command("close")
 def close_command(number: Number, reason: Annotated[str, typer.Option(help="the reason")], breaks: File = DEFAULT_FILE) -> None:
     """Close a break manually. It stays closed until it is found with another class, cause or amount."""
-    _show(_tried(lambda: _existing(breaks).close(number, reason, _now_ms())))
+    _show(_tried(lambda: _existing(breaks).close(number, reason, now_ms())))
 
 
 def _existing(path: Path) -> BreakTable:
@@ -73,8 +74,8 @@ def _existing(path: Path) -> BreakTable:
     return BreakTable(path)
 
 
-def _cells(one: Break, now_ms: int) -> list[str]:
-    until_ms = now_ms if one.closed_at_ms is None else one.closed_at_ms
+def _cells(one: Break) -> list[str]:
+    until_ms = now_ms() if one.closed_at_ms is None else one.closed_at_ms
     texts = [
         str(one.number), visible_name(one.subject), one.finding.replace("_", " "), (one.cause or "").replace("_", " "),
         amount(one.at_stake_cents, one.currency or ""), age(until_ms - one.first_seen_ms), one.owner, one.closed_because or "",
@@ -83,9 +84,8 @@ def _cells(one: Break, now_ms: int) -> list[str]:
 
 
 def _show(one: Break) -> None:
-    names = ("number", "about", "finding", "cause", "at stake", "age", "owner", "closed")
     printed = screen()
-    for name, value in [*zip(names, _cells(one, _now_ms()), strict=True), ("note", printable(one.note))]:
+    for name, value in [*zip(_COLUMNS, _cells(one), strict=True), ("note", printable(one.note))]:
         printed.print(f"{name}: {value}", markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
@@ -95,7 +95,3 @@ def _tried(action: Callable[[], T]) -> T:
     except BreaksUnusable as error:
         Console(stderr=True).print(Text(printable(str(error)), style="bold red"), soft_wrap=True)
         raise typer.Exit(UNUSABLE) from None
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

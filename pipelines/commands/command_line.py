@@ -1,7 +1,6 @@
 """The command line, with the commands `reconcile` and `messages` and the commands of the other modules."""
 
 import sys
-import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -29,7 +28,7 @@ from pipelines.commands.arguments import (
 from pipelines.commands.breaks import commands
 from pipelines.commands.option_groups import with_groups
 from pipelines.commands.repair import repair_command
-from pipelines.commands.running import Judge, TimedOutcome, reconciled_embedded, spark_judge
+from pipelines.commands.running import Judge, TimedOutcome, now_ms, reconciled_embedded, spark_judge
 from pipelines.commands.verdict import exit_with, verdict_of
 from pipelines.commands.watch_command import watch_command
 from pipelines.judging.cut_off import GRACE_SECONDS, CutOff
@@ -93,7 +92,7 @@ def reconcile_command(
     tolerance = failing.tolerance()
 
     def compare(judge: Judge) -> bool:
-        cut_off = patience.cut_off(_now_ms())
+        cut_off = patience.cut_off(now_ms())
         timed = judge(cut_off)
         changes = None if results.breaks is None else BreakTable(results.breaks).update(timed.outcome.rows, cut_off.as_of_ms)
         if results.report is not None:
@@ -147,7 +146,7 @@ def messages_command(
 
     def judge() -> bool:
         is_small = StoreLog(store).is_small()
-        cut_off = CutOff(_now_ms(), grace_seconds)
+        cut_off = CutOff(now_ms(), grace_seconds)
         with ExitStack() as stack:
             with shown_step(progress, "Starting Spark"):
                 spark = stack.enter_context(spark_session(master, spark_log, is_small=is_small))
@@ -176,7 +175,3 @@ def _print_outcome(timed: TimedOutcome, cut_off: CutOff, tolerance: Tolerance) -
     style = "bold green" if tolerance.is_consistent(totals) else "bold red"
     printed.print(verdict_text(totals, tolerance), style=style, highlight=False)
     printed.print(times_text(timed.start_s, timed.compare_s), highlight=False)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

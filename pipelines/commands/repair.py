@@ -1,6 +1,5 @@
 """The command `repair`: `--plan FILE` writes a plan, `--apply FILE` applies it."""
 
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ from rich.console import Console
 
 from pipelines.commands.arguments import BooksOptions, Output, PatienceOptions, RepairOptions, SparkOptions
 from pipelines.commands.option_groups import with_groups
-from pipelines.commands.running import spark_judge
+from pipelines.commands.running import now_ms, spark_judge
 from pipelines.commands.verdict import exit_with
 from pipelines.errors import PlanUnusable
 from pipelines.repair.audit import Audit
@@ -48,7 +47,7 @@ def repair_command(
             path = asking.audit or apply.with_name(f"{apply.name}.audit.jsonl")
             return applied(read_plan(apply), Audit(path), asking.namesrv_addr, asking.credit_service_url, key)
         assert plan is not None
-        compared, cut_off = books.books(), patience.cut_off(time.time_ns() // 1_000_000)
+        compared, cut_off = books.books(), patience.cut_off(now_ms())
         with spark_judge(compared, output, spark, progress) as judge:
             timed = judge(cut_off)
         made = plan_of(timed.outcome.rows, compared.route, cut_off.as_of_ms)

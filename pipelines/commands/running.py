@@ -41,6 +41,11 @@ Judge = Callable[[CutOff], TimedOutcome]
 """A function that compares the current rows of the sources as of a cut-off."""
 
 
+def now_ms() -> int:
+    """Returns the time in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
 @contextmanager
 def spark_judge(
     books: Books, output: str, options: SparkOptions, progress: Console, increment: IncrementOptions = EVERYTHING

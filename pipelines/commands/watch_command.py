@@ -16,7 +16,7 @@ from rich.console import Console
 from pipelines.breaks.break_table import BreakTable
 from pipelines.commands.arguments import Audits, BooksOptions, Output, PatienceOptions, SparkOptions
 from pipelines.commands.option_groups import with_groups
-from pipelines.commands.running import opened_session
+from pipelines.commands.running import now_ms, opened_session
 from pipelines.commands.verdict import exit_with
 from pipelines.errors import COULD_NOT_TELL
 from pipelines.increments.increment import reconcile_new
@@ -79,7 +79,7 @@ def turn_of(
     output: str,
     state: IncrementState,
     breaks: BreakTable,
-    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    now_ms: Callable[[], int] = now_ms,
 ) -> Callable[[], str]:
     """Returns a function that runs one round and returns a line for the screen.
 
