@@ -12,9 +12,8 @@ from pyspark.sql import functions as F
 
 from pipelines.judging.classes import NEEDS_STORE, Cause, Finding
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.events import all_events, event_rows, inbox_rows, markers
+from pipelines.judging.events import all_events, event_rows, inbox_event_table, inbox_rows, markers
 from pipelines.judging.history import KEY
-from pipelines.judging.inbox_table import inbox_event_table
 from pipelines.judging.judge import FINDING_COLUMNS, findings_of, histories_of, judged
 from pipelines.judging.log_events import log_events
 from pipelines.judging.log_gaps import with_unjudged

@@ -8,10 +8,10 @@ import pytest
 
 from credit_service.adapters.ledger import CONSUMER, REFUSALS
 from order_messages import order_cancelled, order_created
+from pipelines.judging.events import inbox_event_table
 from pipelines.judging.history import EVENT_COLUMNS
 from pipelines.judging.inbox_events import INBOX_COLUMNS, STATUSES, inbox_events, order_id_of
 from pipelines.judging.inbox_events import REFUSALS as END_OF_REFUSALS
-from pipelines.judging.inbox_table import inbox_event_table
 from pipelines.judging.route import Route
 from rocketmq_broker.databases.inbox import InboxStatus
 
