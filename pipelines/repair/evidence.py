@@ -1,10 +1,10 @@
 """Describes the facts about an order in sentences, as evidence in a repair plan."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
+from pipelines.reporting.report import utc
 
 _TIMES: Final = (
     ("half_at_ms", "half message stored"),
@@ -25,7 +25,7 @@ def evidence_of(row: Mapping[str, Any]) -> list[str]:
     said.append(_order(row))
     if row["transaction_id"] is not None:
         said.append(f"transaction {row['transaction_id']}")
-    said += [f"{label} {_utc(row[name])}" for name, label in _TIMES if row[name] is not None]
+    said += [f"{label} {utc(int(row[name]))}" for name, label in _TIMES if row[name] is not None]
     if row["last_error"] is not None:
         said.append(f"the credit service failed on it: {row['last_error']}")
     return [*said, _credit(row)]
@@ -35,14 +35,14 @@ def _order(row: Mapping[str, Any]) -> str:
     if not row["order_count"]:
         return "order database: no such order"
     amount = "no amount" if row["order_cents"] is None else f"{row['order_cents']} cents {row['currency'] or ''}".rstrip()
-    when = "" if row["ordered_at_ms"] is None else f", {_utc(row['ordered_at_ms'])}"
+    when = "" if row["ordered_at_ms"] is None else f", {utc(int(row['ordered_at_ms']))}"
     return f"order database: {_rows(row['order_count'])}, {amount}, customer {row['customer']}{when}"
 
 
 def _credit(row: Mapping[str, Any]) -> str:
     if not row["credit_count"]:
         return "ledger: no credit"
-    when = "" if row["credited_at_ms"] is None else f", {_utc(row['credited_at_ms'])}"
+    when = "" if row["credited_at_ms"] is None else f", {utc(int(row['credited_at_ms']))}"
     return f"ledger: {_rows(row['credit_count'])}, {row['credit_cents']} cents{when}"
 
 
@@ -53,11 +53,3 @@ def _balance(row: Mapping[str, Any]) -> str:
 
 def _rows(count: int) -> str:
     return "1 row" if int(count) == 1 else f"{count} rows"
-
-
-def _utc(at_ms: int) -> str:
-    """Formats a time, or the number if it is not a valid date."""
-    try:
-        return datetime.fromtimestamp(int(at_ms) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError, OSError):
-        return f"{at_ms} ms since 1970"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -19,48 +19,35 @@ _IN_THE_VERDICT: Final = (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
 MAX_WIDTH: Final = 10_000
 _VALUES_SHOWN: Final = 5
 _AGE_SHOWN: Final = (Finding.IN_FLIGHT, Finding.OVERDUE)
+_ORDER_IDS: Final = "order ids, for example"
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def findings_table(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance) -> Table:
     """Returns a table of the classes with findings, with counts, amounts by currency, causes and some order ids."""
     found = [total for total in totals if total.count]
-    columns = [_titles(found), _counts(found), _amounts(found, "order"), _amounts(found, "credit")]
-    columns += [column for column in (_all_causes(found, cut_off), _order_ids(found)) if any(column[1:])]
-    table = Table(title=f"Reconciliation as of {_utc(cut_off.as_of_ms)}, grace period {cut_off.grace_seconds} s")
-    for heading, *_ in columns:
+    columns = {
+        "finding": [title(total.finding) for total in found],
+        "count": [f"{total.count:,}" for total in found],
+        "ordered": ["\n".join(amount(money.order_cents, money.currency) for money in _money(total)) for total in found],
+        "credited": ["\n".join(amount(money.credit_cents, money.currency) for money in _money(total)) for total in found],
+    }
+    if any(causes := ["\n".join(_causes(total, cut_off)) for total in found]):
+        columns["cause"] = causes
+    if any(order_ids := ["\n".join(map(visible_name, total.sample_order_ids)) for total in found]):
+        columns[_ORDER_IDS] = order_ids
+    table = Table(title=f"Reconciliation as of {utc(cut_off.as_of_ms)}, grace period {cut_off.grace_seconds} s")
+    for heading in columns:
         is_number = heading in ("count", "ordered", "credited")
-        table.add_column(heading, justify="right" if is_number else "left", no_wrap=heading != "order ids, for example")
-    for total, *cells in zip(found, *(column[1:] for column in columns), strict=True):
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=heading != _ORDER_IDS)
+    for total, *cells in zip(found, *columns.values(), strict=True):
         table.add_row(*map(Text, cells), style="bold red" if tolerance.fails(total) else "")
     return table
 
 
-def _titles(found: Sequence[FindingTotal]) -> list[str]:
-    return ["finding", *(title(total.finding) for total in found)]
-
-
-def _counts(found: Sequence[FindingTotal]) -> list[str]:
-    return ["count", *(f"{total.count:,}" for total in found)]
-
-
-def _amounts(found: Sequence[FindingTotal], whose: Literal["order", "credit"]) -> list[str]:
-    heading = "ordered" if whose == "order" else "credited"
-    return [heading, *("\n".join(_amounts_of(total, whose)) for total in found)]
-
-
-def _amounts_of(total: FindingTotal, whose: Literal["order", "credit"]) -> list[str]:
-    """Returns the amount of the orders or of the credits for each currency. The list has at least one amount."""
-    shown = [money for money in total.money if money.order_cents or money.credit_cents] or [Money("")]
-    return [amount(money.order_cents if whose == "order" else money.credit_cents, money.currency) for money in shown]
-
-
-def _all_causes(found: Sequence[FindingTotal], cut_off: CutOff) -> list[str]:
-    return ["cause", *("\n".join(_causes(total, cut_off)) for total in found)]
-
-
-def _order_ids(found: Sequence[FindingTotal]) -> list[str]:
-    return ["order ids, for example", *("\n".join(map(visible_name, total.sample_order_ids)) for total in found)]
+def _money(total: FindingTotal) -> Sequence[Money]:
+    """Returns the money of each currency with an amount of orders or credits, or a zero if there is none."""
+    return [money for money in total.money if money.order_cents or money.credit_cents] or [Money("")]
 
 
 def explanations(totals: Sequence[FindingTotal], tolerance: Tolerance) -> list[str]:
@@ -152,16 +139,20 @@ def age(milliseconds: int) -> str:
     return f"{seconds // size} {unit}"
 
 
+def utc(milliseconds: int) -> str:
+    """Formats a time, or the number if it is not a valid date."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{milliseconds} ms since 1970"
+
+
 def _causes(total: FindingTotal, cut_off: CutOff) -> list[str]:
     is_of_all = [count for _, count in total.causes[:1]] == [total.count]
     shown = [title(cause) if is_of_all else f"{count:,} {title(cause)}" for cause, count in total.causes]
     if total.finding in _AGE_SHOWN and total.oldest_ms is not None:
         shown.append(f"oldest {age(cut_off.as_of_ms - total.oldest_ms)}")
     return shown
-
-
-def _utc(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def screen() -> Console:
