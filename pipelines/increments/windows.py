@@ -4,6 +4,7 @@ A history is settled if it is healthy, older than the grace period, and has no m
 window is written once. If a late row changes a settled history, the history is judged again, and its window is rewritten.
 """
 
+from functools import reduce
 from typing import Final
 
 import pyarrow.parquet
@@ -37,10 +38,7 @@ def read_windows(reading: Reading, state: IncrementState, manifest: Manifest | N
     frames = [reading.spark.read.schema(SCHEMA).parquet(str(path)).withColumn("window", F.lit(window)) for window, path in parts]
     if not frames:
         return reading.spark.createDataFrame([], f"{SCHEMA}, window string")
-    together = frames[0]
-    for frame in frames[1:]:
-        together = together.unionByName(frame)
-    return reading.together(together)
+    return reading.together(reduce(DataFrame.unionByName, frames))
 
 
 def with_window(histories: DataFrame, window_ms: int) -> DataFrame:

@@ -80,7 +80,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
             f"AND last_cancel_half_at_ms > COALESCE(last_decided_cancel_half_at_ms, {_NEVER}))"
         ),
         "is_taking_back": is_young("reversed_at_ms"),
-        "is_annulled": f"{_ANNULLED}",
+        "is_annulled": _ANNULLED,
         "is_by_repair": f"{_NAMES_REPAIR} AND NOT ({_unaudited_reversal(repairs)})",
         "is_unaudited_reversal": f"{_NAMES_REPAIR} AND {_unaudited_reversal(repairs)}",
         "is_sent_by_repair": _SENT_BY_REPAIR,

@@ -129,10 +129,17 @@ def _is_local(configuration: dict[str, str]) -> bool:
 
 
 def _send_our_code(session: SparkSession, folder: Path) -> None:
-    """Adds an archive of this program's code to the session, from which the executors fetch it."""
-    archive = folder / "reconciliation.zip"
-    write_code_archive(archive)
-    session.sparkContext.addPyFile(str(archive))
+    """Adds an archive of the Python sources of PACKAGES to the session.
+
+    Spark's executors fetch it, because they have the libraries installed but not this program.
+    """
+    path = folder / "reconciliation.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package in PACKAGES:
+            of_package = folder_of(package)
+            for source in sorted(of_package.rglob("*.py")):
+                archive.write(source, str(source.relative_to(of_package.parent)))
+    session.sparkContext.addPyFile(str(path))
 
 
 def _prepared() -> SparkStart:
@@ -235,18 +242,6 @@ def _start(configuration: dict[str, str], start: SparkStart, output: _Output) ->
         master = configuration.get("spark.master", "the cluster")
         reason = first_error(str(error)) or first_error(output.beginning()) or "it printed no error"
         raise SparkUnavailable(f"Spark did not start on {master}: {reason}") from None
-
-
-def write_code_archive(path: Path, packages: tuple[str, ...] = PACKAGES) -> None:
-    """Writes the Python sources of these packages to a zip file.
-
-    Spark's executors need the file, because they have the libraries installed but not this program.
-    """
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in packages:
-            folder = folder_of(package)
-            for source in sorted(folder.rglob("*.py")):
-                archive.write(source, str(source.relative_to(folder.parent)))
 
 
 def folder_of(package: str) -> Path:

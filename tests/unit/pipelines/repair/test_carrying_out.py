@@ -24,21 +24,15 @@ def plan(*steps: RepairStep) -> RepairPlan:
     return RepairPlan(77, "orders", "credit_service", list(steps), [])
 
 
-class Brokers:
-    """Brokers that return the given outcomes in order."""
-
-    def __init__(self, *answers: StepOutcome) -> None:
-        self.answers = list(answers)
-
-    async def carry_out(self, step: RepairStep) -> StepOutcome:
-        return self.answers.pop(0)
-
-
 async def test_a_step_that_fails_keeps_none_of_the_others_from_being_done(tmp_path: Path) -> None:
     steps = plan(step(1, Action.RESUME), step(2, Action.RETRY), step(3, Action.REVERSE))
-    brokers = Brokers(failed("gone"), done("retried"))
+    answers = {Action.RESUME: failed("gone"), Action.RETRY: done("retried")}
+
+    async def at_brokers(step: RepairStep) -> StepOutcome:
+        return answers[step.action]
+
     audit = Audit(tmp_path / "audit.jsonl")
-    states = [outcome.state async for _, outcome in carry_out(steps, brokers, lambda _: done("reversed"), audit)]
+    states = [outcome.state async for _, outcome in carry_out(steps, at_brokers, lambda _: done("reversed"), audit)]
     assert states == [StepState.FAILED, StepState.DONE, StepState.DONE]
 
 
