@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,6 @@ from tests.unit.pipelines.judging.stories import (
     OLD,
     YOUNG,
     Event,
-    Story,
     announced,
     credit,
     damage,
@@ -33,15 +33,15 @@ from tests.unit.pipelines.judging.stories import (
 STORIES = HEALTHY | FAULTS
 
 
-def verdict(story: Story, log_begins_ms: int | None = 0) -> tuple[object, object]:
-    (row,) = judge(story.events, CUT_OFF, log_begins_ms, story.markers)
+def verdict(events: Iterable[Event], log_begins_ms: int | None = 0, markers: Iterable[str] = ()) -> tuple[object, object]:
+    (row,) = judge(events, CUT_OFF, log_begins_ms, markers)
     return row["finding"], row["cause"]
 
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_has_its_class_and_cause_and_a_healthy_system_is_never_accused(name: str) -> None:
     story = STORIES[name]("a")
-    assert verdict(story) == (story.finding, story.cause)
+    assert verdict(story.events, markers=story.markers) == (story.finding, story.cause)
     assert (story.finding in CONSISTENT) == (name in HEALTHY)
 
 
@@ -83,47 +83,46 @@ def test_whatever_happened_has_one_class_and_is_consistent_only_if_nothing_is_wr
 
 def test_what_no_rule_knows_is_unclassified_and_fails() -> None:
     """A history without any rows matches no rule. It is unclassified, which counts as a fault."""
-    (row,) = judge([{"order_id": "a"}], CUT_OFF, 0)
-    assert row["finding"] == Finding.UNCLASSIFIED
+    assert verdict([{"order_id": "a"}])[0] == Finding.UNCLASSIFIED
     assert Finding.UNCLASSIFIED not in CONSISTENT
 
 
 def test_without_a_commit_log_nothing_is_said_of_messages() -> None:
-    assert verdict(Story([*placed("a"), credit("a")], Finding.MATCHED), None) == (Finding.MATCHED, None)
-    assert verdict(Story(placed("a"), Finding.MISSING_CREDIT), None) == (Finding.MISSING_CREDIT, Cause.UNKNOWN)
-    assert verdict(Story([credit("a")], Finding.MATCHED), None) == (Finding.CREDIT_WITHOUT_ORDER, Cause.UNKNOWN)
+    assert verdict([*placed("a"), credit("a")], None) == (Finding.MATCHED, None)
+    assert verdict(placed("a"), None) == (Finding.MISSING_CREDIT, Cause.UNKNOWN)
+    assert verdict([credit("a")], None) == (Finding.CREDIT_WITHOUT_ORDER, Cause.UNKNOWN)
 
 
 def test_an_order_older_than_the_log_needs_no_message() -> None:
     events = [*placed("a", OLD - 5), credit("a")]
-    assert verdict(Story(events, Finding.MATCHED), OLD - 4) == (Finding.MATCHED, None)
-    assert verdict(Story(events, Finding.MATCHED), OLD - 5)[0] == Finding.ORDER_WITHOUT_MESSAGE
+    assert verdict(events, OLD - 4) == (Finding.MATCHED, None)
+    assert verdict(events, OLD - 5)[0] == Finding.ORDER_WITHOUT_MESSAGE
 
 
 def test_an_order_of_unknown_age_is_judged() -> None:
-    (row,) = judge([{**order("a"), "ordered_at_ms": None}], CUT_OFF, 0)
-    assert row["finding"] == Finding.MISSING_CREDIT
+    assert verdict([{**order("a"), "ordered_at_ms": None}])[0] == Finding.MISSING_CREDIT
+
+
+ROLLED_BACK: Event = {"order_id": "a", "rolled_back_rows": 1, "decided_at_ms": OLD}
 
 
 def test_the_second_attempt_of_an_order_counts() -> None:
-    rolled_back: Event = {"order_id": "a", "rolled_back_rows": 1, "decided_at_ms": OLD}
-    assert verdict(Story([*healthy("a"), rolled_back], Finding.MATCHED)) == (Finding.MATCHED, None)
+    assert verdict([*healthy("a"), ROLLED_BACK]) == (Finding.MATCHED, None)
 
 
 def test_an_order_whose_only_transaction_row_is_rolled_back_does_not_stand() -> None:
-    rolled_back: Event = {"order_id": "a", "rolled_back_rows": 1, "decided_at_ms": OLD}
-    assert verdict(Story([order("a"), rolled_back], Finding.MATCHED)) == (Finding.ROLLED_BACK_ORDER, Cause.MARKER)
+    assert verdict([order("a"), ROLLED_BACK]) == (Finding.ROLLED_BACK_ORDER, Cause.MARKER)
 
 
 def test_doubles_are_judged_at_any_age() -> None:
     young = [*placed("a", YOUNG), half("a", YOUNG), delivered("a", YOUNG), delivered("a", YOUNG), credit("a", YOUNG)]
-    assert verdict(Story(young, Finding.MATCHED))[0] == Finding.DOUBLED_DELIVERY
-    assert verdict(Story([*young, credit("a", YOUNG)], Finding.MATCHED))[0] == Finding.DOUBLE_CREDIT
+    assert verdict(young)[0] == Finding.DOUBLED_DELIVERY
+    assert verdict([*young, credit("a", YOUNG)])[0] == Finding.DOUBLE_CREDIT
 
 
 def test_what_is_young_is_not_overdue() -> None:
     waiting = [*placed("a", ANCIENT + 1), half("a", ANCIENT + 1, decided=False)]
-    assert verdict(Story(waiting, Finding.IN_FLIGHT))[0] == Finding.IN_FLIGHT
+    assert verdict(waiting)[0] == Finding.IN_FLIGHT
 
 
 def test_a_stretch_without_names_is_damage_by_itself() -> None:
@@ -187,8 +186,7 @@ def test_nothing_that_a_match_needs_may_be_unsaid_or_said_otherwise(column: str,
     """A healthy history is no longer a match if any column becomes NULL or changes."""
     value = matched()[column]
     other = None if is_gone else value + 1 if isinstance(value, int) else f"{value}!"
-    (row,) = judge([matched(**{column: other})], CUT_OFF, 0)
-    assert row["finding"] != Finding.MATCHED
+    assert verdict([matched(**{column: other})])[0] != Finding.MATCHED
 
 
 @settings(deadline=None, max_examples=80)
