@@ -9,6 +9,7 @@ import pytest
 from pipelines.embedded import reconcile_embedded
 from pipelines.judging.cut_off import CutOff
 from pipelines.reconciliation import Books, ReconciliationOutcome
+from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.database_url import parse_database_url
 
 Judge = Callable[[Books, CutOff, str], ReconciliationOutcome]
@@ -57,9 +58,22 @@ class ShopDatabases:
     def credits_url(self) -> str:
         return f"sqlite:///{self.credits_path}"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """Both URLs, as the commands read them."""
+        return {"ORDER_DATABASE_URL": self.orders_url, "CREDIT_DATABASE_URL": self.credits_url}
+
+    @property
+    def order_database(self) -> DatabaseAddress:
+        return parse_database_url(self.orders_url)
+
+    @property
+    def credit_database(self) -> DatabaseAddress:
+        return parse_database_url(self.credits_url)
+
     def books(self, *stores: Path, brokers: Sequence[str] = ()) -> Books:
         """Returns both databases, with these stores and brokers."""
-        return Books(parse_database_url(self.orders_url), parse_database_url(self.credits_url), stores, brokers=tuple(brokers))
+        return Books(self.order_database, self.credit_database, stores, brokers=tuple(brokers))
 
     def add_orders(
         self, order_ids: list[str], *, total_cents: int = 1250, at_ms: int = 1, currency: str = "EUR", customer: str = "ada"

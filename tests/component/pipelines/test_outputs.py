@@ -80,11 +80,10 @@ def test_findings_name_customers_and_are_for_their_owner_only(tmp_path: Path) ->
 @pytest.mark.usefixtures("generous_umask")
 def test_whatever_a_command_writes_is_for_its_owner_only(shop: ShopDatabases, tmp_path: Path) -> None:
     shop.add_orders(["a", "b"])
-    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
     made = tmp_path / "made"
     options = ["--engine", "sqlite", "--report", "made/page.html", "--breaks", "made/breaks.db", "--output", "made/out"]
     command = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", "0", *options]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), **databases}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), **shop.environment}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert {"page.html", "breaks.db", "findings"} <= {path.name for path in everything(made)}

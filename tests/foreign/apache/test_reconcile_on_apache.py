@@ -19,7 +19,6 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.route import Route
 from pipelines.judging.totals import SUMMED, Tolerance
 from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
-from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.logs.queue_ranges import consumer_offsets, decided_without_record
 from pipelines.sources.reading import Reading
 from rocketmq_broker.client import LocalTransactionState, TransactionProducer
@@ -136,18 +135,17 @@ BROKEN = {
 }
 
 
-def judged(spark: SparkSession, shop: ShopDatabases, output: Path, **messages: Sequence[object]) -> ReconciliationOutcome:
-    books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url), route=ROUTE, **messages)  # type: ignore[arg-type]
+def judged(spark: SparkSession, books: Books, output: Path) -> ReconciliationOutcome:
     cut_off = CutOff(time.time_ns() // 1_000_000, grace_seconds=0)
     return reconcile(Reading(spark, True), books, cut_off, str(output))
 
 
-def assert_both_verdicts(spark: SparkSession, shops: Shops, output: Path, **messages: Sequence[object]) -> None:
-    fine = judged(spark, shops.fine, output, **messages)
+def assert_both_verdicts(spark: SparkSession, shops: Shops, output: Path, *stores: Path, brokers: Sequence[str] = ()) -> None:
+    fine = judged(spark, shops.fine.books(*stores, brokers=brokers), output)
     counts = {total.finding: total.count for total in fine.totals if total.count}
     assert counts == {Finding.MATCHED: len(ORDERS), Finding.ROLLED_BACK: 1}
     assert Tolerance().is_consistent(fine.totals)
-    broken = judged(spark, shops.broken, output, **messages)
+    broken = judged(spark, shops.broken.books(*stores, brokers=brokers), output)
     found = {row["order_id"]: (row["finding"], row["cause"]) for row in broken.rows if row["finding"] not in SUMMED}
     assert found == BROKEN
 
@@ -196,4 +194,4 @@ def test_one_history_has_one_verdict(
         shops.name_transactions(asyncio.run(play(broker.namesrv_addr)))
         wait_until(lambda: has_told_all(broker.address, shows_op_messages=owner == "ours"))
         assert_both_verdicts(spark, shops, tmp_path / "pulled", brokers=(broker.address,))
-    assert_both_verdicts(spark, shops, tmp_path / "stored", stores=(broker.store,))
+    assert_both_verdicts(spark, shops, tmp_path / "stored", broker.store)

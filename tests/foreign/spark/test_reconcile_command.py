@@ -46,16 +46,14 @@ def pipelines(*arguments: str, cwd: Path, **environment: str) -> subprocess.Comp
 
 
 def reconcile(shop: ShopDatabases, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
-    return pipelines("reconcile", "--master", "local[2]", *arguments, cwd=cwd, **{**databases, **environment})
+    return pipelines("reconcile", "--master", "local[2]", *arguments, cwd=cwd, **{**shop.environment, **environment})
 
 
 def test_it_compares_again_for_each_line_by_the_same_spark(shop: ShopDatabases, processes: Processes, tmp_path: Path) -> None:
     shop.add_orders(["a", "b"], at_ms=LONG_AGO_MS)
     shop.add_credits(["a"], at_ms=LONG_AGO_MS)
     command = [sys.executable, "-m", "pipelines", "reconcile", "--json", "--again", "--output", f"{tmp_path}/out"]
-    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
-    process = processes.add("judge", command, environment=databases, is_asked=True)
+    process = processes.add("judge", command, environment=shop.environment, is_asked=True)
 
     def told(count: int) -> list[str]:
         deadline = time.monotonic() + 300
@@ -240,11 +238,10 @@ def _reconcile_as_nobody(tmp_path: Path) -> None:
     for path in (tmp_path, *tmp_path.iterdir()):
         path.chmod(0o777)
     become = ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups"]
-    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
     done = subprocess.run(
         [*become, sys.executable, "-m", "pipelines", "reconcile", "--json", "--output", f"{tmp_path}/out"],
         cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], "HOME": "/", "PYTHONPATH": str(PROJECT), **databases},
+        env={"PATH": os.environ["PATH"], "HOME": "/", "PYTHONPATH": str(PROJECT), **shop.environment},
         capture_output=True,
         text=True,
         timeout=900,
@@ -258,8 +255,7 @@ def _reconcile_as_nobody(tmp_path: Path) -> None:
 def test_too_few_open_files_are_one_line(shop: ShopDatabases, tmp_path: Path, limit: int) -> None:
     program = f"import resource, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))\n"
     program += "runpy.run_module('pipelines', run_name='__main__')"
-    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), **databases}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), **shop.environment}
     command = [sys.executable, "-c", program, "reconcile"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 2

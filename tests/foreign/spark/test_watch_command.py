@@ -32,8 +32,9 @@ def test_a_watch_opens_breaks_and_ends_cleanly_when_it_is_told_to_stop(
         sys.executable, "-m", "pipelines", "watch", "--every", "1", "--state", f"{tmp_path}/state",
         "--breaks", f"{tmp_path}/breaks.db", "--output", f"{tmp_path}/out",
     ]  # fmt: skip
-    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
-    process = processes.add("watch", command, environment=databases, is_ready=lambda started: "compared in" in started.output())
+    process = processes.add(
+        "watch", command, environment=shop.environment, is_ready=lambda started: "compared in" in started.output()
+    )
     process.start(timeout_s=300)
     process.stop(timeout_s=120)
     assert process.exit_code == 0

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from pipelines.increments.marks import Marks, next_marks
 from pipelines.judging.classes import CONSISTENT
 from pipelines.judging.cut_off import CutOff
-from pipelines.sources.databases.database_url import parse_database_url
 from tests.component.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.judging.sqlite_judge import group, judge
 from tests.unit.pipelines.judging.stories import CUT_OFF, FAULTS, HEALTHY, Event
@@ -118,7 +117,7 @@ class GrowingShop:
     def __init__(self, shop: ShopDatabases, placed: Sequence[Placed]) -> None:
         self._placed = sorted(placed, key=lambda each: each.at_ms)
         self._shop = shop
-        self.orders, self.credits = (parse_database_url(url) for url in (shop.orders_url, shop.credits_url))
+        self.orders, self.credits = shop.order_database, shop.credit_database
 
     def show(self, as_of_ms: int) -> None:
         """Replaces all rows with those that are visible at this time."""

@@ -17,7 +17,6 @@ from pipelines.errors import StateUnusable
 from pipelines.increments.increment import names_of, reconcile_new
 from pipelines.increments.state import IncrementState, Manifest
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.route import Route
 from pipelines.judging.totals import FindingTotal
 from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
 from pipelines.repair.audit import known_repairs
@@ -46,7 +45,7 @@ class Replay:
     @property
     def books(self) -> Books:
         addresses = [parse_database_url(f"sqlite:///{self.now}/{name}.db") for name in TABLES]
-        return Books(addresses[0], addresses[1], (self.now / "store",), Route())
+        return Books(*addresses, (self.now / "store",))
 
     def grow(self, as_of_ms: int) -> None:
         """Copies the rows up to `as_of_ms`. Some rows younger than the grace period are missing, as if not yet committed."""
@@ -178,6 +177,20 @@ def sums(outcome: ReconciliationOutcome) -> list[FindingTotal]:
     return [total for total in outcome.totals if total.count]
 
 
+def counts(outcome: ReconciliationOutcome) -> dict[str, int]:
+    return {total.finding.value: total.count for total in sums(outcome)}
+
+
+def cut_off_at(as_of_ms: int) -> CutOff:
+    return CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
+
+
+def increment(spark: SparkSession, sources: Books, as_of_ms: int, folder: Path) -> ReconciliationOutcome:
+    """Runs one increment, with state and output in the folder."""
+    state = IncrementState(folder / "state", window_ms=600_000)
+    return reconcile_new(Reading(spark, True), sources, cut_off_at(as_of_ms), str(folder / "out"), state)
+
+
 def break_off(manifest: Manifest) -> None:
     raise KeyboardInterrupt
 
@@ -195,8 +208,7 @@ def test_increments_find_what_one_run_over_everything_finds(
     state, reading = IncrementState(tmp_path / "state", window_ms=600_000), Reading(spark, True)
 
     def run(as_of_ms: int) -> ReconciliationOutcome:
-        cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
-        return reconcile_new(reading, replay.books, cut_off, str(tmp_path / "out"), state)
+        return reconcile_new(reading, replay.books, cut_off_at(as_of_ms), str(tmp_path / "out"), state)
 
     replay.grow(900_000)
     run(900_000)
@@ -208,7 +220,7 @@ def test_increments_find_what_one_run_over_everything_finds(
             run(AS_OF_MS)
     assert state.read(names_of(replay.books)) == good
     found = run(AS_OF_MS)
-    expected = reconcile(reading, replay.books, CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS), str(tmp_path / "all"))
+    expected = reconcile(reading, replay.books, cut_off_at(AS_OF_MS), str(tmp_path / "all"))
     assert told(found) == told(expected)
     assert sums(found) == sums(expected)
     manifest = state.read(names_of(replay.books))
@@ -226,14 +238,9 @@ def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
     for order_id in ("stays", "goes"):
         books.health(order_id)
     books.log.consume()
-    addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
-    state = IncrementState(tmp_path / "state", window_ms=600_000)
 
     def run(as_of_ms: int) -> dict[str, int]:
-        cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
-        sources = Books(addresses[0], addresses[1], (books.log.store,), Route())
-        outcome = reconcile_new(Reading(spark, True), sources, cut_off, str(tmp_path / "out"), state)
-        return {total.finding.value: total.count for total in outcome.totals if total.count}
+        return counts(increment(spark, shop.books(books.log.store), as_of_ms, tmp_path))
 
     assert run(AS_OF_MS) == {"matched": 2}
     books.cancel("goes", AS_OF_MS)
@@ -258,20 +265,13 @@ def test_messages_in_the_inbox_are_read_in_each_run_and_kept_in_none(
         books.announce(order_id)
         books.store(order_id)
     books.log.consume()
-    addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
-    sources = Books(addresses[0], addresses[1], (books.log.store,), Route())
-    state = IncrementState(tmp_path / "state", window_ms=600_000)
+    sources = shop.books(books.log.store)
 
     def run(as_of_ms: int) -> dict[str, tuple[str | None, int]]:
-        cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
-        outcome = reconcile_new(Reading(spark, True), sources, cut_off, str(tmp_path / "out"), state)
-        everything = reconcile(Reading(spark, True), sources, cut_off, str(tmp_path / "all"))
+        outcome = increment(spark, sources, as_of_ms, tmp_path)
+        everything = reconcile(Reading(spark, True), sources, cut_off_at(as_of_ms), str(tmp_path / "all"))
         assert (told(outcome), sums(outcome)) == (told(everything), sums(everything))
-        return {
-            total.finding.value: (total.causes[0][0].value if total.causes else None, total.count)
-            for total in outcome.totals
-            if total.count
-        }
+        return {total.finding.value: (total.causes[0][0].value if total.causes else None, total.count) for total in sums(outcome)}
 
     assert run(AS_OF_MS) == {"matched": (None, 1), "in_flight": ("waiting", 2)}
     books.in_credits("DELETE FROM rocketmq_inbox WHERE message_key = 'orders ' || ? || ' 1'", "waits")
@@ -299,15 +299,11 @@ def test_increments_hold_repairs_to_their_audit_once_they_are_old(
     books.in_credits(f"UPDATE credits SET created_at_ms = {AS_OF_MS - 1} WHERE order_id = ? AND kind = 'reversal'", "unknown")
     books.log.consume()
     books.write_audit(audit := tmp_path / "audit.jsonl")
-    addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
-    believing = Books(addresses[0], addresses[1], (books.log.store,), Route())
+    believing = shop.books(books.log.store)
     audited = replace(believing, read_repairs=partial(known_repairs, [audit]))
-    state = IncrementState(tmp_path / "state", window_ms=600_000)
 
     def run(sources: Books, as_of_ms: int) -> dict[str, int]:
-        cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
-        outcome = reconcile_new(Reading(spark, True), sources, cut_off, str(tmp_path / "out"), state)
-        return {total.finding.value: total.count for total in outcome.totals if total.count}
+        return counts(increment(spark, sources, as_of_ms, tmp_path))
 
     assert run(audited, AS_OF_MS) == {"reversed": 1, "in_flight": 1}
     assert run(audited, AS_OF_MS + 200_000) == {"reversed": 1, "reversal_mismatch": 1}

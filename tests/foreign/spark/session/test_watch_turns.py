@@ -9,8 +9,6 @@ from pipelines.breaks.break_table import BreakTable
 from pipelines.commands.arguments import PatienceOptions
 from pipelines.commands.watch_command import turn_of
 from pipelines.increments.state import IncrementState
-from pipelines.reconciliation import Books
-from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from tests.component.pipelines.conftest import ShopDatabases
 
@@ -25,11 +23,10 @@ def test_the_first_turn_after_the_grace_period_opens_a_break_and_the_first_after
     spark: SparkSession, shop: ShopDatabases, tmp_path: Path
 ) -> None:
     times_ms = iter([PLACED_MS, GRACE_ENDS_MS - 1, GRACE_ENDS_MS, GRACE_ENDS_MS + 1])
-    books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
     breaks = BreakTable(tmp_path / "breaks.db")
     turn = turn_of(
-        Reading(spark, True), books, PatienceOptions(GRACE_S), str(tmp_path / "out"), IncrementState(tmp_path / "state"), breaks,
-        lambda: next(times_ms),
+        Reading(spark, True), shop.books(), PatienceOptions(GRACE_S), str(tmp_path / "out"), IncrementState(tmp_path / "state"),
+        breaks, lambda: next(times_ms),
     )  # fmt: skip
     shop.add_orders(["fine"])
     shop.add_credits(["fine"])

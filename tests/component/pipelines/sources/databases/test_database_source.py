@@ -15,7 +15,7 @@ SCHEMA = StructType([StructField("order_id", StringType()), StructField("total_c
 
 
 def reader(shop: ShopDatabases, rows_per_range: int = 10) -> TableReader:
-    return TableReader(parse_database_url(shop.orders_url), "orders", SCHEMA, "id", rows_per_range)
+    return TableReader(shop.order_database, "orders", SCHEMA, "id", rows_per_range)
 
 
 def test_a_table_is_planned_in_ranges_of_its_key(shop: ShopDatabases) -> None:
@@ -51,7 +51,7 @@ def test_a_column_that_begins_with_many_nulls_is_text(shop: ShopDatabases) -> No
     )
     shop.orders.commit()
     schema = StructType([StructField("order_id", StringType())])
-    table = TableReader(parse_database_url(shop.orders_url), "transactions", schema, "rowid", 10**6, ["order_id"])
+    table = TableReader(shop.order_database, "transactions", schema, "rowid", 10**6, ["order_id"])
     order_ids = [value for batch in table.read(table.partitions()[0]) for value in batch.column("order_id").to_pylist()]
     assert (len(order_ids), set(order_ids)) == (BATCH_ROWS + 2, {None, "a"})
 
@@ -64,7 +64,7 @@ def test_a_balance_that_is_not_the_sum_of_the_ledger_is_named(shop: ShopDatabase
     shop.credits.execute("DELETE FROM balances WHERE customer = 'missing'")
     shop.credits.execute("INSERT INTO balances VALUES ('invented', 5)")
     shop.credits.commit()
-    found = read_wrong_balances(parse_database_url(shop.credits_url)).to_pylist()
+    found = read_wrong_balances(shop.credit_database).to_pylist()
     assert sorted((row["customer"], row["points"], row["balance"], row["balances"]) for row in found) == [
         ("invented", 0, 5, 1),
         ("missing", 12, 0, 0),
@@ -89,7 +89,7 @@ def test_a_missing_database_is_not_created(tmp_path: Path) -> None:
 )
 def test_what_is_missing_in_a_database_is_named(shop: ShopDatabases, table: str, column: str, said: str) -> None:
     with pytest.raises(UnreadableDatabase, match=said):
-        check_table(parse_database_url(shop.orders_url), table, [column])
+        check_table(shop.order_database, table, [column])
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_judge_reads_what_the_service_stores_and_needs_no_inbox(
     put(inbox, "new")
 
     def found() -> dict[str, tuple[str, str, str | None]]:
-        books = Books(parse_database_url(shop.orders_url), parse_database_url(database_url))
+        books = Books(shop.order_database, parse_database_url(database_url))
         check_tables(books.order_database, books.credit_database)
         rows = reconcile_embedded(books, CutOff(now_ms), str(tmp_path / "out")).rows
         return {row["order_id"]: (row["finding"], row["cause"], row["last_error"]) for row in rows}
@@ -75,7 +75,7 @@ def test_the_judge_reads_what_the_service_stores_and_needs_no_inbox(
 
 
 def test_values_of_the_inbox_that_are_not_of_their_columns_type_are_named(shop: ShopDatabases) -> None:
-    addresses = parse_database_url(shop.orders_url), parse_database_url(shop.credits_url)
+    addresses = shop.order_database, shop.credit_database
     shop.store("fine", b"\xff\xfe", last_error="Error: no")
     assert read_unreadable_values(*addresses) == []
     shop.store("odd", b"{}")
@@ -90,7 +90,7 @@ def test_values_of_the_inbox_that_are_not_of_their_columns_type_are_named(shop: 
 def test_an_inbox_that_lacks_a_column_is_not_taken_for_an_empty_one(shop: ShopDatabases) -> None:
     shop.credits.execute("CREATE TABLE rocketmq_inbox (consumer TEXT, message_key TEXT)")
     with pytest.raises(UnreadableDatabase, match="topic"):
-        check_tables(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
+        check_tables(shop.order_database, shop.credit_database)
 
 
 def test_a_reason_behind_many_rows_without_one_is_read(shop: ShopDatabases) -> None:
@@ -101,18 +101,18 @@ def test_a_reason_behind_many_rows_without_one_is_read(shop: ShopDatabases) -> N
     ]
     shop.credits.executemany("INSERT INTO rocketmq_inbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     shop.store("last", b"{}", status="FAILED", last_error="Error: no")
-    reasons = [reason for batch in read_inbox(parse_database_url(shop.credits_url)) for reason in batch["last_error"].to_pylist()]
+    reasons = [reason for batch in read_inbox(shop.credit_database) for reason in batch["last_error"].to_pylist()]
     assert (len(reasons), reasons[-1], set(reasons[:-1])) == (BATCH_ROWS + 1, "Error: no", {None})
 
 
 def test_an_inbox_may_be_a_view(shop: ShopDatabases) -> None:
     shop.store("a", b"{}")
     shop.credits.executescript("ALTER TABLE rocketmq_inbox RENAME TO away; CREATE VIEW rocketmq_inbox AS SELECT * FROM away;")
-    assert [batch.num_rows for batch in read_inbox(parse_database_url(shop.credits_url))] == [1]
+    assert [batch.num_rows for batch in read_inbox(shop.credit_database)] == [1]
 
 
 def test_reading_creates_no_table(shop: ShopDatabases) -> None:
-    assert list(read_inbox(parse_database_url(shop.credits_url))) == []
+    assert list(read_inbox(shop.credit_database)) == []
     with sqlite3.connect(shop.credits_path) as connection:
         assert connection.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'rocketmq_inbox'").fetchone() == (0,)
     connection.close()

@@ -11,7 +11,6 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
 from pipelines.reporting.report import faults_without_order
 from pipelines.sources.databases.adbc import BATCH_ROWS
-from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import read_unreadable_values, read_wrong_balances
 from tests.component.pipelines.conftest import Judge, ShopDatabases
 
@@ -20,7 +19,7 @@ NO_UTF8 = b"a\xffda"
 
 
 def told(shop: ShopDatabases) -> list[str]:
-    return read_unreadable_values(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
+    return read_unreadable_values(shop.order_database, shop.credit_database)
 
 
 def put(shop: ShopDatabases, table: str, column: str, value: Any) -> None:
@@ -116,6 +115,6 @@ def test_points_that_add_up_to_more_than_a_column_holds_are_one_wrong_balance(sh
     shop.credits.execute("UPDATE credits SET points = -3, customer = 'bob' WHERE id = 3")
     shop.credits.execute("INSERT INTO balances VALUES ('bob', -3)")
     shop.credits.commit()
-    assert read_wrong_balances(parse_database_url(shop.credits_url)).to_pylist() == [
+    assert read_wrong_balances(shop.credit_database).to_pylist() == [
         {"customer": "ada", "points": 9223372036854775807, "balance": 36, "balances": 1}
     ]
