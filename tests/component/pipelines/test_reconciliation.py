@@ -166,10 +166,12 @@ def test_balances_that_are_not_the_sum_of_the_ledger_are_found(judge: Judge, sho
         shop.add_credits([name], customer=name)
     shop.credits.execute("UPDATE balances SET points = 13 WHERE customer = 'wrong'")
     shop.credits.execute("DELETE FROM balances WHERE customer = 'missing'")
+    shop.credits.execute("INSERT INTO balances VALUES ('invented', 5)")
     shop.credits.commit()
     outcome = run(judge, shop, tmp_path / "out")
     rows = [row for row in outcome.rows if row["finding"] != Finding.MATCHED]
     assert sorted((row["finding"], row["customer"], row["points"], row["balance"]) for row in rows) == [
+        (Finding.BALANCE_MISMATCH, "invented", 0, 5),
         (Finding.BALANCE_MISMATCH, "wrong", 12, 13),
         (Finding.MISSING_BALANCE, "missing", 12, None),
     ]

@@ -4,11 +4,10 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pipelines.errors import UnreadableDatabase
-from pipelines.sources.databases.adbc import BATCH_ROWS, check_table, read_columns
+from pipelines.sources.databases.adbc import check_table, read_columns
 from pipelines.sources.databases.database_source import TablePartition, TableReader
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.key_ranges import KeyRange
-from pipelines.sources.databases.tables import read_wrong_balances
 from tests.component.pipelines.conftest import ShopDatabases
 
 SCHEMA = StructType([StructField("order_id", StringType()), StructField("total_cents", LongType())])
@@ -40,36 +39,6 @@ def test_an_empty_table_is_read_as_nothing(shop: ShopDatabases) -> None:
     table = reader(shop)
     (nothing,) = table.partitions()
     assert list(table.read(nothing)) == []
-
-
-def test_a_column_that_begins_with_many_nulls_is_text(shop: ShopDatabases) -> None:
-    """A text column is read as text, although SQLite's driver takes a batch that contains only NULL for integers."""
-    markers = [(f"m{number}", None, "ROLLED_BACK", 1) for number in range(BATCH_ROWS + 1)]
-    shop.orders.executemany(
-        "INSERT INTO transactions (transaction_id, order_id, state, created_at_ms) VALUES (?, ?, ?, ?)",
-        [*markers, ("t", "a", "COMMITTED", 1)],
-    )
-    shop.orders.commit()
-    schema = StructType([StructField("order_id", StringType())])
-    table = TableReader(shop.order_database, "transactions", schema, "rowid", 10**6, ["order_id"])
-    order_ids = [value for batch in table.read(table.partitions()[0]) for value in batch.column("order_id").to_pylist()]
-    assert (len(order_ids), set(order_ids)) == (BATCH_ROWS + 2, {None, "a"})
-
-
-def test_a_balance_that_is_not_the_sum_of_the_ledger_is_named(shop: ShopDatabases) -> None:
-    shop.add_credits(["a", "b"], customer="right")
-    shop.add_credits(["c"], customer="wrong")
-    shop.add_credits(["d"], customer="missing")
-    shop.credits.execute("UPDATE balances SET points = 13 WHERE customer = 'wrong'")
-    shop.credits.execute("DELETE FROM balances WHERE customer = 'missing'")
-    shop.credits.execute("INSERT INTO balances VALUES ('invented', 5)")
-    shop.credits.commit()
-    found = read_wrong_balances(shop.credit_database).to_pylist()
-    assert sorted((row["customer"], row["points"], row["balance"], row["balances"]) for row in found) == [
-        ("invented", 0, 5, 1),
-        ("missing", 12, 0, 0),
-        ("wrong", 12, 13, 1),
-    ]
 
 
 def test_a_missing_database_is_not_created(tmp_path: Path) -> None:
