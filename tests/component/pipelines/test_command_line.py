@@ -7,6 +7,7 @@ import json
 import time
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -127,7 +128,36 @@ def test_an_output_that_cannot_be_written_is_one_line(shop: ShopDatabases, tmp_p
     assert "Traceback" not in done.stderr
 
 
-def test_what_is_allowed_does_not_fail(shop: ShopDatabases, tmp_path: Path, books: BrokenBooks) -> None:
+def test_what_is_allowed_does_not_fail_and_what_is_named_does(shop: ShopDatabases, tmp_path: Path, books: BrokenBooks) -> None:
     shop.add_orders(["forgotten"], at_ms=AT_MS)
+    shop.add_orders(["young"], at_ms=time.time_ns() // 1_000_000)
+    allowed = ("--allow", "missing_credit", "--allow", "order_without_message")
     assert reconciled(shop, books, tmp_path).exit_code == 1
-    assert reconciled(shop, books, tmp_path, "--allow", "missing_credit", "--allow", "order_without_message").exit_code == 0
+    assert reconciled(shop, books, tmp_path, *allowed).exit_code == 0
+    done = reconciled(shop, books, tmp_path, *allowed, "--fail-on", "in_flight", "--json")
+    assert done.exit_code == 1
+    told = json.loads(done.stdout)
+    assert (told["is_consistent"], told["orders"], told["credits"]) == (False, 2, 0)
+    assert {found["finding"]: (found["fails"], found["count"]) for found in told["findings"]} == {
+        "in_flight": (True, 1),
+        "missing_credit": (False, 1),
+    }
+
+
+def test_messages_are_compared_when_a_store_is_given(shop: ShopDatabases, tmp_path: Path, books: BrokenBooks) -> None:
+    for order_id in ("fine", "doubled"):
+        books.health(order_id)
+    books.deliver("doubled")
+    books.place("silent")
+    books.credit("silent")
+    books.announce("unknown")
+    books.place("waiting")
+    books.half("waiting", time.time_ns() // 1_000_000 - 300_000, decided=False)
+    assert reconciled(shop, books, tmp_path, "--overdue-seconds", 10**12).exit_code == 1
+    found = pyarrow.parquet.read_table(tmp_path / "out/findings").to_pylist()
+    assert sorted((row["order_id"], row["finding"], row["cause"]) for row in found) == [
+        ("doubled", "doubled_delivery", None),
+        ("silent", "order_without_message", "no_message"),
+        ("unknown", "message_without_order", "no_transaction"),
+        ("waiting", "in_flight", "pending"),
+    ]

@@ -76,7 +76,8 @@ def test_it_compares_again_for_each_line_by_the_same_spark(shop: ShopDatabases, 
     first, second, third, fourth = told(4)
     verdicts = [json.loads(line) for line in (first, second, fourth)]
     assert [verdict["is_consistent"] for verdict in verdicts] == [False, True, True]
-    assert len({verdict["spark_started_in_s"] for verdict in verdicts}) == 1
+    (started_s,) = {verdict["spark_started_in_s"] for verdict in verdicts}
+    assert min(started_s, *(verdict["compared_in_s"] for verdict in verdicts)) > 0
     assert third.startswith("could not tell: database "), third
     process.end_input()
     assert process.wait(60) == 0
@@ -124,39 +125,6 @@ def test_what_is_wrong_is_shown_and_written(shop: ShopDatabases, tmp_path: Path)
     assert summary["missing_credit"]["order_cents"] == 1250
     assert all(order_id in done.stdout for order_id in ("forgotten", "doubled", "invented", "young"))
     assert "inconsistent: 4 orders, 4 credits, 1 lost, 1 doubled, 1 credit without order\n" in done.stdout
-
-
-def test_messages_are_compared_when_a_store_is_given(shop: ShopDatabases, tmp_path: Path) -> None:
-    shop.add_orders(["fine", "silent", "doubled", "waiting"], at_ms=LONG_AGO_MS)
-    shop.add_credits(["fine", "silent", "doubled"], at_ms=LONG_AGO_MS)
-    log = LogWriter(tmp_path / "store")
-    for order_id in ("fine", "doubled", "unknown"):
-        log.deliver(order_id, half=log.half(order_id, at=LONG_AGO_MS), at=LONG_AGO_MS)
-    log.deliver("doubled", at=LONG_AGO_MS)
-    log.half("waiting", at=time.time_ns() // 1_000_000 - 300_000)
-    done = reconcile(shop, tmp_path, "--store", str(log.store), "--output", "out", "--overdue-seconds", str(10**12))
-    assert done.returncode == 1
-    found = pyarrow.parquet.read_table(tmp_path / "out/findings").to_pylist()
-    assert sorted((row["order_id"], row["finding"], row["cause"]) for row in found) == [
-        ("doubled", "doubled_delivery", None),
-        ("silent", "order_without_message", "no_message"),
-        ("unknown", "message_without_order", "no_transaction"),
-        ("waiting", "in_flight", "pending"),
-    ]
-
-
-def test_what_is_allowed_does_not_fail_and_what_is_named_does(shop: ShopDatabases, tmp_path: Path) -> None:
-    shop.add_orders(["forgotten"], at_ms=LONG_AGO_MS)
-    shop.add_orders(["young"], at_ms=time.time_ns() // 1_000_000)
-    done = reconcile(shop, tmp_path, "--allow", "missing_credit", "--fail-on", "in_flight", "--json")
-    assert done.returncode == 1
-    told = json.loads(done.stdout)
-    assert (told["is_consistent"], told["orders"], told["credits"]) == (False, 2, 0)
-    assert min(told["spark_started_in_s"], told["compared_in_s"]) > 0
-    assert {found["finding"]: (found["fails"], found["count"]) for found in told["findings"]} == {
-        "in_flight": (True, 1),
-        "missing_credit": (False, 1),
-    }
 
 
 def test_messages_alone_can_be_looked_at(tmp_path: Path) -> None:
