@@ -6,14 +6,10 @@ Apache's half topic grows with each check, and this broker's half topic does not
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from demo.ports import free_ports
-from demo.processes import Processes
-from demo.system import add_broker
 from rocketmq_broker.admin.replay import CheckHistory, ScriptedTransaction, replay
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
@@ -21,8 +17,7 @@ from rocketmq_broker.message.record import Record
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers.pull import QueryConsumerOffsetRequestHeader
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
-from tests.foreign.apache.cluster import apache_rocketmq
-from tests.foreign.apache.records.stage import COMMIT, ROLLBACK, UNKNOWN, Stage
+from tests.foreign.apache.records.stage import COMMIT, ROLLBACK, UNKNOWN, Stage, both_stages
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(600)]
 
@@ -118,30 +113,13 @@ def _number(record: Record) -> int:
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Stored]:
     """Returns what Apache's broker and this broker have after the history, keyed by broker."""
-    home = tmp_path_factory.mktemp("replayed")
-    namesrv_port, port, our_namesrv_port, our_port = free_ports(4)
-    apache_settings = {
-        "NAMESRV_PORT": str(namesrv_port),
-        "BROKER_PORT": str(port),
-        "TRANSACTION_TIMEOUT_MS": str(POLICY.transaction_timeout_ms),
-        "CHECK_INTERVAL_MS": str(POLICY.check_interval_ms),
-        "CHECK_MAX": str(POLICY.check_max),
-        "PROPERTIES": "brokerFastFailureEnable=false",
-    }
-    our_settings = {
-        "namesrvListenPort": str(our_namesrv_port),
-        "listenPort": str(our_port),
-        "transactionTimeOut": str(POLICY.transaction_timeout_ms),
-        "transactionCheckInterval": str(POLICY.check_interval_ms),
-        "transactionCheckMax": str(POLICY.check_max),
-    }
-    with apache_rocketmq(home / "apache", settings=apache_settings), Processes(home / "logs") as processes:
-        add_broker(processes, home / "ours", our_settings).start()
-        return asyncio.run(_play_both(_stage(port, home / "apache"), _stage(our_port, home / "ours")))
-
-
-def _stage(port: int, home: Path) -> Stage:
-    return Stage(f"127.0.0.1:{port}", home / "store")
+    with both_stages(
+        tmp_path_factory.mktemp("replayed"),
+        transaction_timeout_ms=POLICY.transaction_timeout_ms,
+        check_interval_ms=POLICY.check_interval_ms,
+        check_max=POLICY.check_max,
+    ) as stages:
+        return asyncio.run(_play_both(*stages))
 
 
 async def _play_both(apache: Stage, ours: Stage) -> Mapping[str, Stored]:

@@ -1,13 +1,17 @@
-"""Sends single requests to one broker for a comparison of records, and reads the commit log from the disk."""
+"""Sends single requests to a broker, or to Apache's and ours, for a comparison, and reads the commit log from the disk."""
 
 import asyncio
 import struct
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from demo.ports import free_ports
+from demo.processes import Processes
+from demo.system import add_broker
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import offset_message_id
@@ -32,6 +36,7 @@ from rocketmq_broker.protocol.headers.transaction import (
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher
+from tests.foreign.apache.cluster import apache_rocketmq
 
 CLIENT_ID = "127.0.0.1@records"
 PRODUCERS = "producers"
@@ -209,6 +214,32 @@ class Stage:
         way = props.find(header.properties.encode(), props.KEYS) or ""
         self.replies.setdefault(way, []).append(Reply(header, request.body))
         return encode_response(request, ResponseCode.SUCCESS)
+
+
+@contextmanager
+def both_stages(
+    home: Path, *, transaction_timeout_ms: int, check_interval_ms: int, check_max: int
+) -> Iterator[tuple[Stage, Stage]]:
+    """Runs Apache's broker and this project's broker with the same check-backs. Yields a stage of each, Apache's first."""
+    namesrv_port, port, our_namesrv_port, our_port = free_ports(4)
+    apache_settings = {
+        "NAMESRV_PORT": str(namesrv_port),
+        "BROKER_PORT": str(port),
+        "TRANSACTION_TIMEOUT_MS": str(transaction_timeout_ms),
+        "CHECK_INTERVAL_MS": str(check_interval_ms),
+        "CHECK_MAX": str(check_max),
+        "PROPERTIES": "brokerFastFailureEnable=false",
+    }
+    our_settings = {
+        "namesrvListenPort": str(our_namesrv_port),
+        "listenPort": str(our_port),
+        "transactionTimeOut": str(transaction_timeout_ms),
+        "transactionCheckInterval": str(check_interval_ms),
+        "transactionCheckMax": str(check_max),
+    }
+    with apache_rocketmq(home / "apache", settings=apache_settings), Processes(home / "logs") as processes:
+        add_broker(processes, home / "ours", our_settings).start()
+        yield Stage(f"127.0.0.1:{port}", home / "apache/store"), Stage(f"127.0.0.1:{our_port}", home / "ours/store")
 
 
 def encoded(way: str, properties: Mapping[str, str] | None = None) -> bytes:
