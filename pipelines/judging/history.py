@@ -146,6 +146,15 @@ LAST: Final = {
 
 EVENT_COLUMNS: Final = KEY | dict.fromkeys(COUNTS, "int") | dict.fromkeys(SUMS, "decimal(38,0)") | FIRST | LAST
 
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "customer": ("customer", "credited_customer", "message_customer"),
+    "currency": ("currency", "message_currency"),
+    "transaction_id": (
+        "transaction_id", "half_transaction_id", "message_transaction_id", "credit_transaction_id", "unnamed",
+    ),
+}  # fmt: skip
+"""Maps columns of a finding to columns of its history. The first of these with a value names the finding."""
+
 
 def aggregates(said: Mapping[str, str] | None = None) -> dict[str, str]:
     """Returns the SQL of each column of a history, which aggregates the events of one key.

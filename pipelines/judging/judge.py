@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from pipelines.judging import rules
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.history import EVENT_COLUMNS, KEY, aggregates
+from pipelines.judging.history import EVENT_COLUMNS, KEY, NAMES, aggregates
 
 FINDING_COLUMNS: Final = (
     "finding",
@@ -75,23 +75,19 @@ def judged(
 
     See `rules.facts` for `log_begins_ms` and `repairs`.
     """
-    facts = rules.facts(cut_off, log_begins_ms, repairs)
-    with_facts = histories.selectExpr("*", *[f"{sql} AS {name}" for name, sql in facts.items()])
-    claimed = with_facts.selectExpr("*", f"{rules.STAGE} AS stage", f"{rules.claim_of()} AS claim")
-    classified = claimed.selectExpr("*", f"{rules.finding_of()} AS finding")
-    return classified.selectExpr("*", f"{rules.cause_of(log_begins_ms)} AS cause", f"{rules.AT_STAKE} AS at_stake_cents")
+    for columns in rules.steps(cut_off, log_begins_ms, repairs).values():
+        histories = histories.selectExpr("*", *[f"{sql} AS {name}" for name, sql in columns.items()])
+    return histories
 
 
 def findings_of(histories: DataFrame) -> DataFrame:
     """Selects FINDING_COLUMNS from judged histories."""
     sql_of = {
-        "customer": "COALESCE(customer, credited_customer, message_customer)",
-        "currency": "COALESCE(currency, message_currency)",
+        **{name: f"COALESCE({', '.join(columns)})" for name, columns in NAMES.items()},
         "order_count": "CAST(order_rows AS bigint)",
         "credit_count": "CAST(credit_rows AS bigint)",
         "credit_cents": "try_cast(credit_cents AS bigint)",
         "at_stake_cents": "try_cast(at_stake_cents AS bigint)",
-        "transaction_id": "COALESCE(transaction_id, half_transaction_id, message_transaction_id, credit_transaction_id, unnamed)",
         "balance": "CAST(NULL AS bigint)",
     }
     return histories.selectExpr(*[f"{sql_of.get(name, name)} AS {name}" for name in FINDING_COLUMNS])

@@ -5,7 +5,7 @@ and class, then cause and money at stake. A history also has the columns `marker
 ROLLED_BACK markers of its transaction and of its cancellation.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import starmap
 from typing import Final
@@ -589,21 +589,22 @@ AT_STAKE: Final = f"""CASE
 """The SQL expression for the affected amount of money in cents, as far as the class determines it."""
 
 
-def claim_of() -> str:
-    """Returns the SQL of the first class whose condition holds, or `unclassified`."""
-    return _first(CLASSES, f"'{Finding.UNCLASSIFIED}'")
+def steps(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | None = None) -> Mapping[str, Mapping[str, str]]:
+    """Returns the SQL of the columns that the rules add to a history, in steps. Each step reads the columns of the earlier ones.
 
-
-def finding_of() -> str:
-    """Returns the SQL of a history's class, from the column `claim`.
-
-    The rules in `CONTENT` also apply to ended orders and to orders in flight.
+    `claim` is the first class whose condition holds, or `unclassified`. The rules in `CONTENT` also apply to ended orders and to
+    orders in flight. See `facts` for the arguments.
     """
     excused = ", ".join(f"'{finding}'" for finding in (Finding.ENDED, Finding.IN_FLIGHT))
-    return f"CASE WHEN claim IN ({excused}) THEN {_first(CONTENT, 'claim')} ELSE claim END"
+    return {
+        "with_facts": facts(cut_off, log_begins_ms, repairs),
+        "claimed": {"stage": STAGE, "claim": _first(CLASSES, f"'{Finding.UNCLASSIFIED}'")},
+        "classified": {"finding": f"CASE WHEN claim IN ({excused}) THEN {_first(CONTENT, 'claim')} ELSE claim END"},
+        "judged": {"cause": _cause(log_begins_ms), "at_stake_cents": AT_STAKE},
+    }
 
 
-def cause_of(log_begins_ms: int | None) -> str:
+def _cause(log_begins_ms: int | None) -> str:
     """Returns the SQL of a history's cause, which is NULL for classes without causes."""
     is_log_read = "FALSE" if log_begins_ms is None else "TRUE"
     causes = [(cause, condition.replace("{is_log_read}", is_log_read)) for cause, condition in CAUSES]

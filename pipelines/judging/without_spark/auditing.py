@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.history import NAMES
 from pipelines.judging.log_gaps import with_unjudged
 from pipelines.judging.route import Progress, Route
 from pipelines.judging.without_spark.record_events import record_events
@@ -39,14 +40,6 @@ def audited(
 
 def with_names(row: dict[str, Any]) -> dict[str, Any]:
     """Returns the row with transaction_id, customer and currency set as in `judge.FINDING_COLUMNS`."""
-    transactions = ("transaction_id", "half_transaction_id", "message_transaction_id", "credit_transaction_id", "unnamed")
-    customers = ("customer", "credited_customer", "message_customer")
-    return (
-        row
-        | {"transaction_id": _first(row, transactions), "customer": _first(row, customers)}
-        | {"currency": _first(row, ("currency", "message_currency"))}
-    )
-
-
-def _first(row: dict[str, Any], names: Sequence[str]) -> Any:
-    return next((row[name] for name in names if row[name] is not None), None)
+    return row | {
+        name: next((row[column] for column in columns if row[column] is not None), None) for name, columns in NAMES.items()
+    }

@@ -52,15 +52,12 @@ def _judged(cut_off: CutOff, log_begins_ms: int | None, repairs: rules.KnownRepa
     Each step is materialized. Otherwise SQLite would evaluate the rules again wherever a later step uses their result.
     """
     marked = {name: f"(SELECT COUNT(*) FROM markers WHERE marked_transaction_id = {sql})" for name, sql in rules.MARKED.items()}
-    steps = {
-        "histories": f"SELECT *, {_named(marked)} FROM ({_GROUPED})",
-        "with_facts": f"SELECT *, {_named(rules.facts(cut_off, log_begins_ms, repairs))} FROM histories",
-        "claimed": f"SELECT *, {rules.STAGE} AS stage, {rules.claim_of()} AS claim FROM with_facts",
-        "classified": f"SELECT *, {rules.finding_of()} AS finding FROM claimed",
-        "judged": f"SELECT *, {rules.cause_of(log_begins_ms)} AS cause, {rules.AT_STAKE} AS at_stake_cents FROM classified",
-    }
-    tables = ", ".join(f"{name} AS MATERIALIZED ({query})" for name, query in steps.items())
-    return f"WITH {tables}"
+    tables = [f"histories AS MATERIALIZED (SELECT *, {_named(marked)} FROM ({_GROUPED}))"]
+    before = "histories"
+    for name, columns in rules.steps(cut_off, log_begins_ms, repairs).items():
+        tables.append(f"{name} AS MATERIALIZED (SELECT *, {_named(columns)} FROM {before})")
+        before = name
+    return f"WITH {', '.join(tables)}"
 
 
 def _named(columns: Mapping[str, str]) -> str:
