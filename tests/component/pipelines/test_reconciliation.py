@@ -65,7 +65,7 @@ def test_what_is_not_consumed_yet_is_in_flight(judge: Judge, shop: ShopDatabases
     for order_id in ("consumed", "waits"):
         books.place(order_id)
         books.announce(order_id)
-    books.log.consume(orders=1)
+    books.log.consume(kept_back=1)
     outcome = run(judge, shop, tmp_path / "out", books.log.store)
     assert found(outcome) == {
         "consumed": (Finding.MISSING_CREDIT, Cause.CONSUMED),

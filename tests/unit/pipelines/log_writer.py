@@ -10,6 +10,7 @@ from rocketmq_broker.message.record import encode_blank, encode_record, host_byt
 
 HOST = host_bytes("127.0.0.1", 10911)
 UNIT = struct.Struct(">qiq")
+GROUP = "credit_service"
 
 
 def order_body(order_id: str, placed_at_ms: int = 1, **said: object) -> bytes:
@@ -67,33 +68,29 @@ class LogWriter:
     def discard(self, key: str, *, at: int = 1) -> int:
         return self.append(topics.CHECK_MAX_TIME_TOPIC, key, None, at, more={properties.REAL_TOPIC: "orders"})
 
-    def delay(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
-        """Appends a message that a consumer group sent back and that waits for its delay."""
-        named = {properties.REAL_TOPIC: topics.retry_topic(group), properties.RETRY_TOPIC: "orders"}
-        return self.append(topics.SCHEDULE_TOPIC, key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
+    def delay(self, key: str, *, at: int = 1) -> int:
+        """Appends a message that the consumer group sent back and that waits for its delay."""
+        return self._again(topics.SCHEDULE_TOPIC, key, at, real_topic=topics.retry_topic(GROUP))
 
-    def retry(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
+    def retry(self, key: str, *, at: int = 1) -> int:
         """Appends a message to the group's retry topic."""
-        named = {properties.REAL_TOPIC: "orders", properties.RETRY_TOPIC: "orders"}
-        return self.append(topics.retry_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
+        return self._again(topics.retry_topic(GROUP), key, at)
 
-    def bury(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
+    def bury(self, key: str, *, at: int = 1) -> int:
         """Appends a dead letter."""
-        named = {properties.REAL_TOPIC: "orders", properties.RETRY_TOPIC: "orders"}
-        return self.append(topics.dead_letter_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
+        return self._again(topics.dead_letter_topic(GROUP), key, at)
 
-    def consume(self, group: str = "credit_service", **kept_back: int) -> None:
-        """Writes consumerOffset.json. The group has consumed each topic except its last messages.
+    def _again(self, topic: str, key: str, at: int, *, real_topic: str = "orders") -> int:
+        named = {properties.REAL_TOPIC: real_topic, properties.RETRY_TOPIC: "orders"}
+        return self.append(topic, key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
 
-        `kept_back` contains the number of these messages for "orders", "retries" and "cancellations", by default 0.
-        """
-        table = {}
-        names = {"orders": "orders", "retries": topics.retry_topic(group), "cancellations": "order_cancellations"}
-        for name, topic in names.items():
-            behind = kept_back.get(name, 0)
-            table[f"{topic}@{group}"] = {"0": self._queue_offsets[topic] - behind}
+    def consume(self, *, kept_back: int = 0) -> None:
+        """Writes consumerOffset.json. The group has consumed everything but the last `kept_back` messages of `orders`."""
+        ends = {topic: self._queue_offsets[topic] for topic in ("orders", topics.retry_topic(GROUP), "order_cancellations")}
+        ends["orders"] -= kept_back
         config = self.store / "config"
         config.mkdir(exist_ok=True)
+        table = {f"{topic}@{GROUP}": {"0": end} for topic, end in ends.items()}
         (config / "consumerOffset.json").write_text(json.dumps({"offsetTable": table}))
 
     def append(
