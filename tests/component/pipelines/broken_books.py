@@ -208,6 +208,12 @@ def credits(statement: str) -> Telling:
     return lambda books, o: books.in_credits(statement, o)
 
 
+def changed(table: str, assignments: str, only: str = "TRUE") -> Telling:
+    """Returns a function that changes the order's rows of a table, or only those that meet the condition `only`."""
+    execute = credits if table == "credits" else orders
+    return execute(f"UPDATE {table} SET {assignments} WHERE order_id = ? AND {only}")
+
+
 def expired(books: BrokenBooks, o: str) -> None:
     until = f"pay_until_ms = {books.at_ms + 5}, ended_at_ms = {books.at_ms + 9}"
     announced_in_half(books, o)
@@ -298,8 +304,8 @@ STORIES = books_by_name(
             ),
             "awaiting its payment": steps(
                 pending,
-                orders(f"UPDATE orders SET state = 'AWAITING_PAYMENT', pay_until_ms = {AS_OF_MS} WHERE order_id = ?"),
-                orders("UPDATE transactions SET state = 'PENDING' WHERE order_id = ?"),
+                changed("orders", f"state = 'AWAITING_PAYMENT', pay_until_ms = {AS_OF_MS}"),
+                changed("transactions", "state = 'PENDING'"),
                 at_ms=LATE_MS,
             ),
         },
@@ -355,17 +361,17 @@ STORIES = books_by_name(
         },
         (Finding.DOUBLE_CREDIT, Cause.ONE_MESSAGE): {"credited twice": steps(healthy, BrokenBooks.credit)},
         (Finding.AMOUNT_MISMATCH, Cause.LEDGER): {
-            "another amount": steps(healthy, credits("UPDATE credits SET amount_cents = 1251 WHERE order_id = ?")),
+            "another amount": steps(healthy, changed("credits", "amount_cents = 1251")),
             # The maximum integer must not overflow in sums.
-            "absurd amount": steps(healthy, credits(f"UPDATE credits SET amount_cents = {2**63 - 1} WHERE order_id = ?")),
+            "absurd amount": steps(healthy, changed("credits", f"amount_cents = {2**63 - 1}")),
         },
         (Finding.AMOUNT_MISMATCH, Cause.ORDER_OR_MESSAGE): {
-            "order raised": steps(healthy, orders("UPDATE orders SET total_cents = 9900 WHERE order_id = ?")),
+            "order raised": steps(healthy, changed("orders", "total_cents = 9900")),
         },
         (Finding.POINTS_MISMATCH, Cause.LEDGER): {
             "points rounded up": steps(
                 healthy,
-                credits("UPDATE credits SET points = 13 WHERE order_id = ?"),
+                changed("credits", "points = 13"),
                 credits("UPDATE balances SET points = 13 WHERE customer = 'customer of ' || ?"),
             ),
         },
@@ -373,9 +379,7 @@ STORIES = books_by_name(
             "wrong customer": steps(consumed, lambda books, o: books.credit(o, customer="somebody else")),
         },
         (Finding.WRONG_TRANSACTION, Cause.LEDGER): {
-            "somebody elses transaction": steps(
-                healthy, credits("UPDATE credits SET transaction_id = 'U-other' WHERE order_id = ?")
-            ),
+            "somebody elses transaction": steps(healthy, changed("credits", "transaction_id = 'U-other'")),
         },
         (Finding.DUPLICATE_ORDER, None): {
             "two order rows": steps(
@@ -387,15 +391,13 @@ STORIES = books_by_name(
             ),
         },
         (Finding.ROLLED_BACK_ORDER, Cause.MARKER): {
-            "marker for an order that stands": steps(
-                healthy, orders("UPDATE transactions SET state = 'ROLLED_BACK', order_id = NULL WHERE order_id = ?")
-            ),
+            "marker for an order that stands": steps(healthy, changed("transactions", "state = 'ROLLED_BACK', order_id = NULL")),
         },
         (Finding.ORDER_WITHOUT_TRANSACTION, None): {
             "transaction row lost": steps(healthy, orders("DELETE FROM transactions WHERE order_id = ?")),
         },
         (Finding.ITEMS_MISMATCH, None): {
-            "item changed": steps(healthy, orders("UPDATE order_items SET quantity = quantity + 1 WHERE order_id = ?")),
+            "item changed": steps(healthy, changed("order_items", "quantity = quantity + 1")),
         },
         (Finding.CURRENCY_MISMATCH, None): {
             "currency changed": steps(lambda books, o: books.place(o, currency="USD"), BrokenBooks.announce, BrokenBooks.credit),

@@ -23,6 +23,7 @@ from tests.component.pipelines.broken_books import (
     Telling,
     announced_in_half,
     books_by_name,
+    changed,
     credits,
     healthy,
     order_deleted,
@@ -37,22 +38,24 @@ YEAR_2100_MS: Final = 4_102_444_800_000
 HOURS_MS: Final = 7_200_000
 
 
-def in_orders(statement: str) -> Telling:
-    """Returns a function that creates a healthy order, and then executes a statement. `?` is the order id."""
-    return steps(healthy, orders(statement))
-
-
-def in_credits(statement: str) -> Telling:
-    """Returns a function that creates a healthy order, and then executes a statement in the credit database."""
-    return steps(healthy, credits(statement))
-
-
 def order_set(assignments: str) -> Telling:
-    return in_orders(f"UPDATE orders SET {assignments} WHERE order_id = ?")
+    """Returns a function that creates a healthy order, and then changes its row."""
+    return steps(healthy, changed("orders", assignments))
 
 
 def credit_set(assignments: str) -> Telling:
-    return in_credits(f"UPDATE credits SET {assignments} WHERE order_id = ?")
+    """Returns a function that creates a healthy order, and then changes its credit."""
+    return steps(healthy, changed("credits", assignments))
+
+
+def transaction_row(name: str, state: str = "COMMITTED", kind: str = "order") -> Telling:
+    """Returns a function that adds a transaction row of the order. The id begins with `name`."""
+    return orders(f"INSERT INTO transactions VALUES ('{name}-' || ?1, ?1, '{state}', {AT_MS}, '{kind}')")
+
+
+def cancellation_dated(at_ms: int) -> Telling:
+    """Returns a function that changes the time of the cancellation's row."""
+    return orders(f"UPDATE transactions SET created_at_ms = {at_ms} WHERE transaction_id = 'C-' || ?")
 
 
 def saying(**said: Any) -> Telling:
@@ -93,8 +96,8 @@ def unpaid(state: str, transaction: str, *more: str, is_credited: bool = False) 
     """Returns a function that creates an order with a later payment and a decided half message."""
     return steps(
         announced_in_half,
-        orders(f"UPDATE orders SET state = '{state}', {', '.join(more)} WHERE order_id = ?"),
-        orders(f"UPDATE transactions SET state = '{transaction}' WHERE order_id = ?"),
+        changed("orders", f"state = '{state}', {', '.join(more)}"),
+        changed("transactions", f"state = '{transaction}'"),
         *([BrokenBooks.credit] if is_credited else ()),
     )
 
@@ -106,7 +109,7 @@ def paid(paid_at_ms: int, until_ms: int, *, delivered_at_ms: int | None = None) 
         lambda books, o: books.half(o, paid_at_ms),
         lambda books, o: books.deliver(o, delivered_at_ms or paid_at_ms),
         lambda books, o: books.credit(o, paid_at_ms),
-        orders(f"UPDATE orders SET state = 'PAID', pay_until_ms = {until_ms}, paid_at_ms = {paid_at_ms} WHERE order_id = ?"),
+        changed("orders", f"state = 'PAID', pay_until_ms = {until_ms}, paid_at_ms = {paid_at_ms}"),
     )
 
 
@@ -119,30 +122,26 @@ pending_and_credited = steps(pending, BrokenBooks.credit)
 pending_in_the_future = steps(BrokenBooks.place, lambda books, o: books.half(o, YEAR_2100_MS, decided=False))
 reversed_without_being_announced = steps(
     order_set(f"state = 'CANCELLED', ended_at_ms = {AT_MS}"),
-    orders(f"INSERT INTO transactions VALUES ('C-' || ?1, ?1, 'COMMITTED', {AT_MS}, 'cancellation')"),
+    transaction_row("C", kind="cancellation"),
     BrokenBooks.take_back,
 )
 nameless_commit = orders("INSERT INTO transactions VALUES (?, NULL, 'COMMITTED', 1, 'order')")
 below_zero = steps(
     saying(total_cents=-1200),
-    orders("UPDATE orders SET total_cents = -1200 WHERE order_id = ?"),
-    orders("UPDATE order_items SET price_cents = -400 WHERE order_id = ?"),
-    credits("UPDATE credits SET amount_cents = -1200, points = -12 WHERE order_id = ?"),
+    changed("orders", "total_cents = -1200"),
+    changed("order_items", "price_cents = -400"),
+    changed("credits", "amount_cents = -1200, points = -12"),
     credits("UPDATE balances SET points = -12 WHERE customer = 'customer of ' || ?"),
 )
-order_row_lost_while_it_awaits = steps(
-    pending, orders("UPDATE transactions SET state = 'PENDING' WHERE order_id = ?"), order_deleted
-)
+order_row_lost_while_it_awaits = steps(pending, changed("transactions", "state = 'PENDING'"), order_deleted)
 cancelled_a_moment_ago_and_consumed_long_ago = steps(
     healthy,
     BrokenBooks.cancel,
-    orders(f"UPDATE transactions SET created_at_ms = {AS_OF_MS} WHERE transaction_id = 'C-' || ?"),
+    cancellation_dated(AS_OF_MS),
 )
 
 
 _TO_CENTS: Final = b'"total_cents": 1250'
-_RENAMED: Final = "UPDATE order_items SET name = 'atlas' WHERE order_id = ? AND quantity = 2"
-_REQUANTIFIED: Final = "UPDATE order_items SET quantity = 1, price_cents = 1250 WHERE order_id = ? AND quantity = 2"
 _KEEPS: Final = f"ended_at_ms = {AT_MS}"
 _DATED: Final = f"pay_until_ms = {AT_MS}"
 
@@ -155,9 +154,7 @@ OF_THE_ISSUE: Final[Mapping[str, Book]] = books_by_name(
         },
         (Finding.STATE_MISMATCH, Cause.STATE): {"a state that no service knows": order_set("state = 'SHIPPED'")},
         (Finding.STATE_MISMATCH, Cause.STANDS): {
-            "cancelled and reversed, and PLACED again": cancelled(
-                orders("UPDATE orders SET state = 'PLACED', ended_at_ms = NULL WHERE order_id = ?")
-            )
+            "cancelled and reversed, and PLACED again": cancelled(changed("orders", "state = 'PLACED', ended_at_ms = NULL"))
         },
         (Finding.MISSING_CREDIT, Cause.CONSUMED): {
             "dated 2100, and not credited": placed_at(YEAR_2100_MS),
@@ -178,32 +175,31 @@ OF_THE_ISSUE: Final[Mapping[str, Book]] = books_by_name(
         (Finding.WRONG_TRANSACTION, Cause.LEDGER): {"a credit without a transaction id": credit_set("transaction_id = NULL")},
         (Finding.MESSAGE_MISMATCH, Cause.AMOUNT): {"a second message with a larger amount": told_again(total_cents=10**9)},
         (Finding.ORDER_WITHOUT_MESSAGE, Cause.PENDING): {"half message pending, and credited": pending_and_credited},
-        (Finding.DUPLICATE_TRANSACTION, None): {
-            "a second COMMITTED row": in_orders(
-                f"INSERT INTO transactions VALUES ('V-' || ?1, ?1, 'COMMITTED', {AT_MS}, 'order')"
-            )
-        },
+        (Finding.DUPLICATE_TRANSACTION, None): {"a second COMMITTED row": steps(healthy, transaction_row("V"))},
         (Finding.UNKNOWN_ROW, None): {
-            "an entry of an unknown kind": in_credits(
-                "INSERT INTO credits (order_id, kind, customer, points, amount_cents, message_id, created_at_ms)"
-                " SELECT order_id, 'bonus', customer, 0, 0, '', created_at_ms FROM credits WHERE order_id = ?"
+            "an entry of an unknown kind": steps(
+                healthy,
+                credits(
+                    "INSERT INTO credits (order_id, kind, customer, points, amount_cents, message_id, created_at_ms)"
+                    " SELECT order_id, 'bonus', customer, 0, 0, '', created_at_ms FROM credits WHERE order_id = ?"
+                ),
             ),
-            "a transaction of an unknown kind": in_orders(
-                f"INSERT INTO transactions VALUES ('V-' || ?1, ?1, 'COMMITTED', {AT_MS}, 'gift')"
-            ),
+            "a transaction of an unknown kind": steps(healthy, transaction_row("V", kind="gift")),
         },
         (Finding.WRONG_TRANSACTION, Cause.OTHER_MESSAGE): {
             "a credit that names another order's message": credit_set("message_id = 'U-of-another'")
         },
         (Finding.REVERSAL_MISMATCH, Cause.UNASKED): {
             "a reversal that names another transaction": cancelled(
-                credits("UPDATE credits SET transaction_id = 'C-x' WHERE order_id = ? AND kind = 'reversal'")
+                changed("credits", "transaction_id = 'C-x'", "kind = 'reversal'")
             )
         },
         (Finding.REVERSAL_MISMATCH, Cause.NO_MESSAGE): {"a reversal that was never announced": reversed_without_being_announced},
         (Finding.ITEMS_MISMATCH, Cause.ITEMS): {
-            "items renamed": in_orders(_RENAMED),
-            "items requantified, and the same sum": in_orders(_REQUANTIFIED),
+            "items renamed": steps(healthy, changed("order_items", "name = 'atlas'", "quantity = 2")),
+            "items requantified, and the same sum": steps(
+                healthy, changed("order_items", "quantity = 1, price_cents = 1250", "quantity = 2")
+            ),
         },
         (Finding.WRONG_TIME, Cause.TOO_EARLY): {
             "credited hours before it was placed": credit_set(f"created_at_ms = {AT_MS} - {HOURS_MS}")
@@ -220,7 +216,7 @@ OF_OURS: Final[Mapping[str, Book]] = books_by_name(
             "PLACED, with a deadline for its payment": order_set(_DATED),
             "EXPIRED before its deadline": unpaid("EXPIRED", "ROLLED_BACK", f"pay_until_ms = {AT_MS + 10}", _KEEPS),
             "EXPIRED, and its transaction PENDING": unpaid("EXPIRED", "PENDING", _DATED, _KEEPS),
-            "CANCELLED, and no time": cancelled(orders("UPDATE orders SET ended_at_ms = NULL WHERE order_id = ?")),
+            "CANCELLED, and no time": cancelled(changed("orders", "ended_at_ms = NULL")),
         },
         (Finding.ROLLED_BACK_ORDER, Cause.MARKER): {
             "EXPIRED, rolled back and credited": unpaid("EXPIRED", "ROLLED_BACK", _DATED, _KEEPS, is_credited=True)
@@ -232,23 +228,15 @@ OF_OURS: Final[Mapping[str, Book]] = books_by_name(
         (Finding.STATE_MISMATCH, Cause.STANDS): {
             "its cancellation told, and it stands": cancellation_told_of_an_order_that_stands
         },
-        (Finding.DUPLICATE_TRANSACTION, None): {
-            "cancelled twice": cancelled(
-                orders(f"INSERT INTO transactions VALUES ('D-' || ?1, ?1, 'COMMITTED', {AT_MS}, 'cancellation')")
-            )
-        },
+        (Finding.DUPLICATE_TRANSACTION, None): {"cancelled twice": cancelled(transaction_row("D", kind="cancellation"))},
         (Finding.UNKNOWN_ROW, None): {
-            "a transaction in an unknown state": in_orders(
-                f"INSERT INTO transactions VALUES ('V-' || ?1, ?1, 'DONE', {AT_MS}, 'order')"
-            ),
-            "a cancellation that was rolled back, by name": in_orders(
-                f"INSERT INTO transactions VALUES ('V-' || ?1, ?1, 'ROLLED_BACK', {AT_MS}, 'cancellation')"
-            ),
+            "a transaction in an unknown state": steps(healthy, transaction_row("V", "DONE")),
+            "a cancellation that was rolled back, by name": steps(healthy, transaction_row("V", "ROLLED_BACK", "cancellation")),
         },
         (Finding.TRANSACTION_WITHOUT_ORDER, Cause.ORDER_LOST): {
             "a COMMITTED row that names no order": nameless_commit,
             "PENDING, and its order row gone": order_row_lost_while_it_awaits,
-            "cancelled and reversed, and its order row gone": cancelled(orders("DELETE FROM orders WHERE order_id = ?")),
+            "cancelled and reversed, and its order row gone": cancelled(order_deleted),
         },
         (Finding.MESSAGE_MISMATCH, Cause.BODY): {
             "a body with null for a number": saying(total_cents=None),
@@ -275,9 +263,7 @@ OF_OURS: Final[Mapping[str, Book]] = books_by_name(
         (Finding.WRONG_TIME, Cause.PAST): {"a date at the end of its range": order_set(f"created_at_ms = {-(2**63) + 1}")},
         (Finding.AMOUNT_MISMATCH, Cause.BELOW_ZERO): {"all below zero": below_zero},
         (Finding.WRONG_TIME, Cause.FUTURE): {
-            "its transaction row dated 2100": in_orders(
-                f"UPDATE transactions SET created_at_ms = {YEAR_2100_MS} WHERE order_id = ?"
-            ),
+            "its transaction row dated 2100": steps(healthy, changed("transactions", f"created_at_ms = {YEAR_2100_MS}")),
             "its message stored in 2100, and credited": placed_at(AT_MS, stored_at_ms=YEAR_2100_MS, is_credited=True),
             "its credit dated 2100": credit_set(f"created_at_ms = {YEAR_2100_MS}"),
             "pending since 2100": pending_in_the_future,
@@ -291,7 +277,7 @@ OF_OURS: Final[Mapping[str, Book]] = books_by_name(
         },
         (Finding.REVERSAL_MISMATCH, Cause.UNASKED): {
             "a reversal that calls itself a refusal": cancelled(
-                credits("UPDATE credits SET message_id = 'refused x' WHERE order_id = ? AND kind = 'reversal'")
+                changed("credits", "message_id = 'refused x'", "kind = 'reversal'")
             )
         },
     }
@@ -325,7 +311,7 @@ def reversed_by(message_id: str, *, is_cancelled: bool = True, at_ms: int = AT_M
     return steps(
         *((healthy, BrokenBooks.cancel) if is_cancelled else (BrokenBooks.half, BrokenBooks.credit)),
         lambda books, o: books.reverse(o, message_id=message_id, is_audited=False),
-        credits(f"UPDATE credits SET created_at_ms = {at_ms} WHERE order_id = ? AND kind = 'reversal'"),
+        changed("credits", f"created_at_ms = {at_ms}", "kind = 'reversal'"),
     )
 
 
@@ -364,9 +350,9 @@ def not_consumed_yet(*then: Telling, **said: Any) -> Telling:
     return steps(announced_in_half, lambda books, o: books.deliver(o, AS_OF_MS - 9, **said), *then, at_ms=at_ms)
 
 
-def without_keys(table: str, statement: str) -> Telling:
-    """Returns a function that creates a healthy order, removes the table's primary key, and executes a statement."""
-    script = f"CREATE TABLE copy AS SELECT * FROM {table}; DROP TABLE {table}; ALTER TABLE copy RENAME TO {table};"
+def without_keys(statement: str) -> Telling:
+    """Returns a function that creates an order, removes the primary key of the transactions, and executes a statement."""
+    script = "CREATE TABLE copy AS SELECT * FROM transactions; DROP TABLE transactions; ALTER TABLE copy RENAME TO transactions;"
     return steps(
         cancelled() if "cancellation" in statement else healthy,
         lambda books, o: books.shop.orders.executescript(script),
@@ -387,9 +373,9 @@ def all_of(customer: str) -> Telling:
     """Returns a function that creates an order whose order row, message and credit have the same customer."""
     return steps(
         saying(customer=customer),
-        orders(f"UPDATE orders SET customer = '{customer}' WHERE order_id = ?"),
+        changed("orders", f"customer = '{customer}'"),
         credits("DELETE FROM balances WHERE customer = 'customer of ' || ?"),
-        credits(f"UPDATE credits SET customer = '{customer}' WHERE order_id = ?"),
+        changed("credits", f"customer = '{customer}'"),
         credits(f"INSERT INTO balances SELECT '{customer}', 12 WHERE ? <> ''"),
     )
 
@@ -400,16 +386,18 @@ refused_and_cancelled = steps(
     BrokenBooks.place,
     BrokenBooks.announce,
     lambda books, o: books.credit(o, amount_cents=0),
-    credits("UPDATE credits SET message_id = 'refused ' || message_id WHERE order_id = ?"),
+    changed("credits", "message_id = 'refused ' || message_id"),
     BrokenBooks.cancel,
     lambda books, o: books.reverse(o, message_id=f"refused U-{o}", transaction_id=f"U-{o}"),
 )
 second_half_message_pending = steps(healthy, lambda books, o: books.half(o, decided=False))
-marker_of_a_cancellation = in_orders(f"INSERT INTO transactions VALUES ('C-' || ?, NULL, 'ROLLED_BACK', {AT_MS}, 'cancellation')")
+marker_of_a_cancellation = steps(
+    healthy, orders(f"INSERT INTO transactions VALUES ('C-' || ?, NULL, 'ROLLED_BACK', {AT_MS}, 'cancellation')")
+)
 awaiting_for_days = steps(
     pending,
-    orders(f"UPDATE orders SET state = 'AWAITING_PAYMENT', pay_until_ms = {AS_OF_MS + 10**9} WHERE order_id = ?"),
-    orders("UPDATE transactions SET state = 'PENDING' WHERE order_id = ?"),
+    changed("orders", f"state = 'AWAITING_PAYMENT', pay_until_ms = {AS_OF_MS + 10**9}"),
+    changed("transactions", "state = 'PENDING'"),
 )
 a_day_ahead = steps(healthy, at_ms=AS_OF_MS + 24 * 3_600_000)
 """By a machine with a wrong clock."""
@@ -426,12 +414,12 @@ credited_and_reversed_by_a_repair = steps(
 announced_without_half = steps(BrokenBooks.place, BrokenBooks.deliver, BrokenBooks.credit)
 items_below_zero = steps(
     saying(items=[{"name": "book", "quantity": -2}, {"name": "book", "quantity": 1}]),
-    orders("UPDATE order_items SET quantity = -2, price_cents = -625 WHERE order_id = ? AND quantity = 2"),
+    changed("order_items", "quantity = -2, price_cents = -625", "quantity = 2"),
 )
 credit_below_zero_and_reversed = steps(lambda books, o: books.credit(o, amount_cents=-1200), BrokenBooks.reverse)
 credit_of_other_points_and_reversed = steps(
     BrokenBooks.credit,
-    credits("UPDATE credits SET points = 99 WHERE order_id = ?"),
+    changed("credits", "points = 99"),
     BrokenBooks.reverse,
     credits("UPDATE balances SET points = 0 WHERE customer = 'customer of ' || ?"),
 )
@@ -479,9 +467,7 @@ OF_CANCELLATIONS: Final[Mapping[str, Book]] = {
             },
             (Finding.MESSAGE_WITHOUT_ORDER, Cause.NO_TRANSACTION): {"a cancellation of nothing": BrokenBooks.tell_cancellation},
             (Finding.WRONG_TIME, Cause.TOO_EARLY): {
-                "a cancellation that was told before it was written": cancelled(
-                    orders(f"UPDATE transactions SET created_at_ms = {AT_MS + 200_000} WHERE transaction_id = 'C-' || ?")
-                )
+                "a cancellation that was told before it was written": cancelled(cancellation_dated(AT_MS + 200_000))
             },
         }
     ),
@@ -505,10 +491,8 @@ OF_VALUES: Final[Mapping[str, Book]] = books_by_name(
             "a quantity below zero, and the same sum": items_below_zero,
             "a credit below zero, and its reversal": credit_below_zero_and_reversed,
             "a credit of other points, and its reversal": credit_of_other_points_and_reversed,
-            "EXPIRED, in no currency": expired_and(orders("UPDATE orders SET currency = '€' WHERE order_id = ?")),
-            "awaits its payment, in no currency": steps(
-                awaiting_for_days, orders("UPDATE orders SET currency = '' WHERE order_id = ?")
-            ),
+            "EXPIRED, in no currency": expired_and(changed("orders", "currency = '€'")),
+            "awaits its payment, in no currency": steps(awaiting_for_days, changed("orders", "currency = ''")),
         },
         (Finding.WRONG_TIME, Cause.TOO_EARLY): {
             "paid before it was placed": order_set(f"state = 'PAID', pay_until_ms = {AT_MS}, paid_at_ms = {_AGES_AGO}"),
@@ -518,30 +502,20 @@ OF_VALUES: Final[Mapping[str, Book]] = books_by_name(
                 "EXPIRED", "ROLLED_BACK", f"pay_until_ms = {_AGES_AGO}", f"ended_at_ms = {_AGES_AGO}"
             ),
             "told, and cancelled before it was placed": cancelled(
-                orders(f"UPDATE transactions SET created_at_ms = {_AGES_AGO} WHERE transaction_id = 'C-' || ?"),
+                cancellation_dated(_AGES_AGO),
             ),
-            "its transaction older than itself": in_orders(
-                f"UPDATE transactions SET created_at_ms = {_AGES_AGO} WHERE order_id = ?"
-            ),
-            "its reversal older than itself": cancelled(
-                credits(f"UPDATE credits SET created_at_ms = {_AGES_AGO} WHERE order_id = ? AND kind = 'reversal'")
-            ),
+            "its transaction older than itself": steps(healthy, changed("transactions", f"created_at_ms = {_AGES_AGO}")),
+            "its reversal older than itself": cancelled(changed("credits", f"created_at_ms = {_AGES_AGO}", "kind = 'reversal'")),
         },
         (Finding.ITEMS_MISMATCH, None): {
-            "EXPIRED, with other items": expired_and(orders("UPDATE order_items SET price_cents = 1 WHERE order_id = ?")),
+            "EXPIRED, with other items": expired_and(changed("order_items", "price_cents = 1")),
             "EXPIRED, and its items gone": expired_and(orders("DELETE FROM order_items WHERE order_id = ?")),
-            "awaits its payment, with other items": steps(
-                awaiting_for_days, orders("UPDATE order_items SET price_cents = 1 WHERE order_id = ?")
-            ),
-            "not consumed yet, and its total raised": not_consumed_yet(
-                orders("UPDATE orders SET total_cents = 9900 WHERE order_id = ?")
-            ),
+            "awaits its payment, with other items": steps(awaiting_for_days, changed("order_items", "price_cents = 1")),
+            "not consumed yet, and its total raised": not_consumed_yet(changed("orders", "total_cents = 9900")),
         },
         (Finding.AMOUNT_MISMATCH, Cause.BELOW_ZERO): {
-            "EXPIRED, with a total below zero": expired_and(orders("UPDATE orders SET total_cents = -1 WHERE order_id = ?")),
-            "awaits its payment, with a total below zero": steps(
-                awaiting_for_days, orders("UPDATE orders SET total_cents = -1250 WHERE order_id = ?")
-            ),
+            "EXPIRED, with a total below zero": expired_and(changed("orders", "total_cents = -1")),
+            "awaits its payment, with a total below zero": steps(awaiting_for_days, changed("orders", "total_cents = -1250")),
         },
         (Finding.MESSAGE_MISMATCH, Cause.AMOUNT): {"not consumed yet, with another amount": not_consumed_yet(total_cents=9)},
         (Finding.MESSAGE_MISMATCH, Cause.CUSTOMER): {"not consumed yet, for another customer": not_consumed_yet(customer="zoe")},
@@ -556,13 +530,13 @@ OF_VALUES: Final[Mapping[str, Book]] = books_by_name(
         },
         (Finding.ROLLED_BACK_ORDER, Cause.MARKER): {
             "a marker beside its COMMITTED row": without_keys(
-                "transactions", "INSERT INTO transactions VALUES ('U-' || ?, NULL, 'ROLLED_BACK', 1, 'order')"
+                "INSERT INTO transactions VALUES ('U-' || ?, NULL, 'ROLLED_BACK', 1, 'order')"
             ),
             "a ROLLED_BACK row beside its COMMITTED row": without_keys(
-                "transactions", f"INSERT INTO transactions VALUES ('U-' || ?1, ?1, 'ROLLED_BACK', {AT_MS}, 'order')"
+                f"INSERT INTO transactions VALUES ('U-' || ?1, ?1, 'ROLLED_BACK', {AT_MS}, 'order')"
             ),
             "a marker beside its cancellation": without_keys(
-                "transactions", "INSERT INTO transactions VALUES ('C-' || ?, NULL, 'ROLLED_BACK', 1, 'cancellation')"
+                "INSERT INTO transactions VALUES ('C-' || ?, NULL, 'ROLLED_BACK', 1, 'cancellation')"
             ),
         },
     }
@@ -615,14 +589,12 @@ RIGHT: Final[Mapping[str, Book]] = books_by_name(
             "cancelled": cancelled(),
             "cancelled, and reversed by a repair": reversed_by_a_repair,
             "cancelled, and reversed before it was credited": cancelled(
-                credits(f"UPDATE credits SET created_at_ms = {AT_MS + 9} WHERE order_id = ? AND kind = 'credit'")
+                changed("credits", f"created_at_ms = {AT_MS + 9}", "kind = 'credit'")
             ),
             "refused by the credit service": refused_and_cancelled,
             "cancelled, and told twice after a time-out": cancelled_and_told_again(born=2),
             "cancelled, by a message of version 2 with more fields": told_cancelled(version=2, shop=4),
-            "cancelled by a clock that is 90 s behind": cancelled(
-                orders(f"UPDATE transactions SET created_at_ms = {AT_MS - 90_000} WHERE transaction_id = 'C-' || ?")
-            ),
+            "cancelled by a clock that is 90 s behind": cancelled(cancellation_dated(AT_MS - 90_000)),
             "credited without an order, and reversed by a repair": credited_and_reversed_by_a_repair,
         },
         (Finding.IN_FLIGHT, Cause.PENDING): {
@@ -643,14 +615,7 @@ RIGHT: Final[Mapping[str, Book]] = books_by_name(
 
 WRONG: Final[Mapping[str, Book]] = {**OF_THE_ISSUE, **OF_OURS, **OF_CANCELLATIONS, **OF_VALUES, **OF_REPAIRS}
 ALL: Final[Mapping[str, Book]] = {**WRONG, **RIGHT}
-TITLES: Final = {
-    "of the issue": OF_THE_ISSUE,
-    "of ours": OF_OURS,
-    "of cancellations": OF_CANCELLATIONS,
-    "of values": OF_VALUES,
-    "of repairs": OF_REPAIRS,
-    "right": RIGHT,
-}
+PARTS: Final = (OF_THE_ISSUE, OF_OURS, OF_CANCELLATIONS, OF_VALUES, OF_REPAIRS, RIGHT)
 
 Told = tuple[str, str | None]
 

@@ -9,7 +9,7 @@ from pipelines.judging.totals import SUMMED
 from pipelines.reporting.report import unchecked_repairs
 from tests.component.pipelines.broken_books import CUT_OFF
 from tests.component.pipelines.conftest import Judge
-from tests.component.pipelines.strange_books import ALL, IDS, OF_REPAIRS, RIGHT, TITLES, WRONG, judged, written
+from tests.component.pipelines.strange_books import ALL, IDS, OF_REPAIRS, PARTS, RIGHT, WRONG, judged, written
 
 
 def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused(judge: Judge, tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_without_an_audit_every_repair_is_believed_and_one_line_says_so(tmp_path
 
 
 def test_the_corpus_is_as_large_as_it_says() -> None:
-    assert len(ALL) == sum(map(len, TITLES.values())), "each name once"
+    assert len(ALL) == sum(map(len, PARTS)), "each name once"
     assert len(WRONG) >= 131
     assert len(RIGHT) >= 24
     assert all(book.finding not in CONSISTENT for book in WRONG.values())
