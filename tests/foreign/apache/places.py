@@ -1,9 +1,5 @@
 """Runs Apache's broker or this project's broker on the same store and ports."""
 
-import contextlib
-import os
-import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -12,9 +8,8 @@ from pathlib import Path
 from demo.ports import free_ports
 from demo.processes import Processes
 from demo.system import add_broker
-from tests.foreign.apache.cluster import apache_rocketmq
+from tests.foreign.apache.cluster import Member, apache_rocketmq
 
-BROKER_NAME = "broker-a"
 APACHES_SEGMENT_SIZE = 1 << 30
 CHECK_INTERVAL_MS = 1000
 CHECK_MAX = 1000
@@ -61,7 +56,7 @@ class Place:
             "CHECK_MAX": str(CHECK_MAX),
         }
         with apache_rocketmq(home, version=version, settings=settings, is_store_needed=not is_last):
-            yield self._running(lambda: _kill(int((home / "broker.pid").read_text())))
+            yield self._running(Member(home, settings).kill)
 
     @contextmanager
     def _ours(self, home: Path) -> Iterator[Running]:
@@ -83,18 +78,3 @@ class Place:
 
     def _running(self, kill: Callable[[], None]) -> Running:
         return Running(f"127.0.0.1:{self._namesrv_port}", f"127.0.0.1:{self._broker_port}", kill)
-
-
-def _kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):
-        while not _is_over(pid):
-            time.sleep(0.02)
-
-
-def _is_over(pid: int) -> bool:
-    """Returns True if the process has exited, or is a zombie that its parent has not reaped."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True

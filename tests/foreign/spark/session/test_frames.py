@@ -1,10 +1,11 @@
 """Tests how sources become DataFrames: this process plans the partitions, and this process or Spark's tasks read them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.errors import UnreadableDatabase
 from pipelines.sources.databases.database_source import TableSource
@@ -12,6 +13,8 @@ from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import CREDITS, ORDERS, TRANSACTIONS, read_table
 from pipelines.sources.reading import Reading
 from tests.component.pipelines.conftest import ShopDatabases
+
+SECRET = "topsecret"
 
 
 def test_each_partition_of_a_source_is_a_task(spark: SparkSession, shop: ShopDatabases) -> None:
@@ -29,14 +32,16 @@ def test_a_source_that_cannot_be_planned_says_so_at_once(spark: SparkSession, tm
         read_table(Reading(spark, is_small), parse_database_url(f"sqlite:///{tmp_path}/absent.db"), ORDERS)
 
 
-def test_a_task_s_password_is_in_no_plan(spark: SparkSession, shop: ShopDatabases, capfd: pytest.CaptureFixture[str]) -> None:
-    address = shop.order_database
-    with_password = type(address)(address.driver, address.public_uri, address.name, "topsecret")
-    frame = read_table(Reading(spark), with_password, ORDERS)
+def require_no_secret(frame: DataFrame, capfd: pytest.CaptureFixture[str]) -> None:
+    """Fails if a plan of the frame, as Spark prints or stores it, contains SECRET."""
     for mode in ("extended", "formatted", "codegen", "cost"):
         frame.explain(mode=mode)
-    assert "topsecret" not in capfd.readouterr().out
-    assert "topsecret" not in frame._jdf.queryExecution().logical().toJSON()
+    assert SECRET not in capfd.readouterr().out
+    assert SECRET not in frame._jdf.queryExecution().logical().toJSON()
+
+
+def test_a_task_s_password_is_in_no_plan(spark: SparkSession, shop: ShopDatabases, capfd: pytest.CaptureFixture[str]) -> None:
+    require_no_secret(read_table(Reading(spark), replace(shop.order_database, password=SECRET), ORDERS), capfd)
 
 
 @pytest.mark.parametrize("is_small", [True, False])
@@ -60,16 +65,10 @@ def test_spark_counts_what_is_there(spark: SparkSession, shop: ShopDatabases) ->
 
 
 def test_the_password_is_in_no_plan(spark: SparkSession, shop: ShopDatabases, capfd: pytest.CaptureFixture[str]) -> None:
-    address = shop.order_database
-    with_password = type(address)(address.driver, address.public_uri, address.name, "topsecret")
     spark.dataSource.register(TableSource)
-    frame = (
-        spark.read.format("adbc").options(**with_password.to_options()).option("table", "orders").schema("order_id string").load()
-    )
-    for mode in ("extended", "formatted", "codegen", "cost"):
-        frame.explain(mode=mode)
-    assert "topsecret" not in capfd.readouterr().out
-    assert "topsecret" not in frame._jdf.queryExecution().logical().toJSON()
+    options = replace(shop.order_database, password=SECRET).to_options()
+    frame = spark.read.format("adbc").options(**options).option("table", "orders").schema("order_id string").load()
+    require_no_secret(frame, capfd)
 
 
 def test_a_database_that_goes_away_is_named_in_spark_s_error(spark: SparkSession, shop: ShopDatabases) -> None:
