@@ -1,14 +1,11 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
-from sqlmodel import Session
 
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.entrypoints.http import create_app
-from inventory_service.service_layer.shipping import Shipping
-from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.world import World
 from service_runtime.http.readiness import Need
 from service_runtime.inbox.backlog import InboxBacklog
@@ -20,13 +17,12 @@ from tests.passing_time import Clock
 class Broker:
     is_up = True
     group = "inventory_service"
-    dead_letters: int | None = 0
 
     def why_unready(self) -> str | None:
         return None if self.is_up else "the broker is away"
 
-    def count_dead_letters(self) -> int | None:
-        return self.dead_letters
+    def count_dead_letters(self) -> int:
+        return 0
 
     def attention(self) -> list[str]:
         return []
@@ -90,50 +86,6 @@ def test_a_shipment_says_what_was_missing(client: FlaskClient, room: SqlStockRoo
 
 EMPTY = {"waiting": 0, "failed": 0, "parked": 0, "oldest_s": None, "last_error": None}
 ALL_IS_WELL = {"status": "ok", "database": "ok", "broker": "ok", "inbox": EMPTY, "attention": [], "missing": []}
-
-
-def test_health_asks_for_attention_from_the_first_dead_letter_and_names_the_command(client: FlaskClient, broker: Broker) -> None:
-    broker.dead_letters = 1
-    answer = client.get("/healthz")
-    assert (answer.status_code, answer.json["status"]) == (200, "attention")
-    assert "dead-letters retry --group inventory_service --all --dry-run" in answer.json["attention"][0]
-    assert client.get("/readyz").json == {"status": "ok"}
-
-
-def test_health_shows_what_waits_what_fails_and_what_is_parked(client: FlaskClient, room: SqlStockRoom, clock: Clock) -> None:
-    shipping: Shipping[Session] = Shipping(room)
-
-    def refuse(session: Session, messages: Sequence[InboxMessage]) -> None:
-        if any("bad" in message.text for message in messages):
-            raise ValueError("the message is bad")
-        shipping.ship(session, messages)
-
-    room.store([created("bad"), created("1")])
-    assert client.get("/healthz").json["inbox"]["waiting"] == 2
-    room.inbox.drain(refuse)
-    clock.pass_s(60)
-    room.store([created("2")])
-    room.inbox.drain(refuse)
-    answer = client.get("/healthz")
-    assert (answer.status_code, answer.json["status"]) == (200, "attention")
-    health = {"waiting": 1, "failed": 1, "parked": 0, "oldest_s": 60.0, "last_error": "ValueError: the message is bad"}
-    assert answer.json["inbox"] == health
-    clock.pass_s(60)
-    room.store([created("3")])
-    room.inbox.drain(refuse, max_tries=2)
-    answer = client.get("/healthz")
-    assert (answer.json["status"], answer.json["inbox"]["parked"]) == ("attention", 1)
-    assert "`python -m inventory_service inbox list`" in answer.json["attention"][0]
-
-
-def test_messages_that_nobody_processes_are_degraded(client: FlaskClient, room: SqlStockRoom, clock: Clock) -> None:
-    room.store([created("1")])
-    clock.pass_s(31)
-    answer = client.get("/healthz")
-    assert (answer.status_code, answer.json["status"]) == (503, "degraded")
-    assert client.get("/readyz").json["errors"] == [
-        {"field": "orders", "message": "1 messages wait to be processed, the oldest for 31 s"}
-    ]
 
 
 def test_shortages_that_cannot_be_sent_are_degraded(client: FlaskClient, room: SqlStockRoom, clock: Clock) -> None:
