@@ -304,13 +304,6 @@ def test_a_service_without_its_database_lives_but_is_not_ready(
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
 
 
-@pytest.mark.parametrize("path", ["/customers/ada/credit", "/healthz", "/nothing"])
-@pytest.mark.parametrize(("headers", "status"), [({"Host": "evil.example:8081"}, 421), ({"Origin": "http://evil.example"}, 403)])
-def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, headers: dict[str, str], status: int) -> None:
-    answer = client.get(path, headers=headers)
-    assert (answer.status_code, answer.content_type) == (status, "application/problem+json")
-
-
 def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything, clock: Clock) -> None:
     health, hosts = sources(sqlite_ledger, everything, clock), KnownHosts.of("0.0.0.0", "credit-service")
     app = create_app(sqlite_ledger, health, World(), hosts=hosts)
