@@ -14,14 +14,12 @@ from credit_service.adapters.ledger import Ledger, OpensSession
 from credit_service.service_layer.crediting import Crediting
 from credit_service.settings import WorkerSettings
 from credit_service.worker.process import drain_of
-from order_messages import credit_refused
 from order_messages.credit_refused import CreditRefused
 from rocketmq_broker.databases.inbox import DrainResult
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
 from service_runtime.database.engine import create_database_engine
-from service_runtime.inbox.outbox import NotSent, OutboxDrain
 from tests.component.credit_service.conftest import a_cancellation, an_order, credited, entries, orders, points
 from tests.passing_time import Clock
 
@@ -181,37 +179,6 @@ def test_the_credit_of_a_refused_order_that_comes_again_is_refused_again(ledger:
     assert drain(ledger) == DrainResult(handled=2)
     assert [order_id for order_id, _ in refusals(ledger)] == ["bad", "bad"]
     assert points(ledger) == 0
-
-
-class Broker:
-    """A sender that records refusals, or raises NotSent while `is_away` is True."""
-
-    def __init__(self) -> None:
-        self.is_away = False
-        self.sent: list[str] = []
-
-    def send(self, message: Message) -> None:
-        if self.is_away:
-            raise NotSent("no broker answers")
-        assert message.topic == credit_refused.TOPIC
-        self.sent.append(CreditRefused.read(message.body).order_id)
-
-
-def test_the_order_service_is_told_of_each_refusal_at_least_once(ledger: Ledger, engine: Engine) -> None:
-    refuse(engine, 666)
-    ledger.store([an_order(f"bad-{number}", number, amount_cents=666) for number in range(5)])
-    while ledger.inbox.state().waiting:
-        drain(ledger, max_tries=0, cancel_refused=True)
-    broker = Broker()
-    outbox = OutboxDrain(ledger.refusals, broker.send)
-    broker.is_away = True
-    with pytest.raises(NotSent, match="no broker answers"):
-        outbox.send_due()
-    assert (broker.sent, ledger.refusals.state().waiting) == ([], 5)
-    broker.is_away = False
-    assert outbox.send_due()
-    assert (sorted(broker.sent), ledger.refusals.state().waiting) == ([f"bad-{number}" for number in range(5)], 0)
-    assert not outbox.send_due()
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)

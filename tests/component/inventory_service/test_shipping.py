@@ -18,22 +18,18 @@ from rocketmq_broker.client import ConsumeStatus
 from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.message import Message, MessageExt
 from service_runtime.inbox.inbox_listener import InboxListener
-from service_runtime.inbox.outbox import NotSent, OutboxDrain
+from service_runtime.inbox.outbox import OutboxDrain
 from service_runtime.observing.context import REQUEST_ID
 from tests.component.inventory_service.conftest import a_context, a_message, cancelled, created, shipped
 
 
 @dataclass(slots=True)
 class Sender:
-    """A sender that records messages. Its next `failures` calls raise NotSent."""
+    """A sender that records messages."""
 
-    failures: int = 0
     sent: list[Message] = field(default_factory=list)
 
     def send(self, message: Message) -> None:
-        if self.failures:
-            self.failures -= 1
-            raise NotSent("the broker is unavailable")
         self.sent.append(message)
 
     @property
@@ -111,39 +107,6 @@ def test_each_redelivery_of_an_order_reports_its_shortage_again_and_its_cancella
         shipped(stock_room, message)
     OutboxDrain(stock_room.shortages, sender.send).send_due()
     assert sender.reported == [("1", "tea")] * 2
-
-
-def test_a_shortage_is_sent_once_the_broker_is_back(stock_room: SqlStockRoom, sender: Sender) -> None:
-    stock_room.set_stock("tea", 0)
-    shipped(stock_room, created("1"), created("2"))
-    sender.failures = 3
-    outbox = OutboxDrain(stock_room.shortages, sender.send)
-    with pytest.raises(NotSent):
-        outbox.send_due()
-    assert (sender.reported, stock_room.shortages.state().new) == ([], 2)
-    assert stock_room.find_shipment("1") is not None, "orders are shipped while the broker is away"
-    with pytest.raises(NotSent):
-        outbox.send_due()
-    outbox.send_due()
-    assert sorted(sender.reported) == [("1", "tea"), ("2", "tea")]
-
-
-def test_a_process_that_ends_between_the_commit_and_the_report_or_just_after_it_reports_at_least_once(
-    stock_room: SqlStockRoom, sender: Sender
-) -> None:
-    stock_room.set_stock("tea", 0)
-    shipped(stock_room, created("1"))
-
-    def send_and_end(message: Message) -> None:
-        sender.send(message)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        OutboxDrain(stock_room.shortages, send_and_end).send_due()
-    assert sender.reported == [("1", "tea")]
-    OutboxDrain(stock_room.shortages, sender.send).send_due()
-    assert sender.reported == [("1", "tea")] * 2
-    assert not stock_room.shortages.is_due()
 
 
 def test_a_process_that_ends_before_the_commit_ships_and_reports_nothing(stock_room: SqlStockRoom) -> None:
