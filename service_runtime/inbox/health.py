@@ -21,8 +21,8 @@ MEANWHILE: Final = "Until then messages wait at the broker or in the inbox, and 
 _OF_DATABASE: Final = "a lock that is held, a full disk, a missing write privilege, or a standby that commits wait for"
 
 
-class DeadLetters(Protocol):
-    """The interface to the dead letters of a consumer group."""
+class Consumer(Needed, Protocol):
+    """The interface of the consumer: whether messages can arrive, and the dead letters of its group."""
 
     @property
     def group(self) -> str:
@@ -32,20 +32,16 @@ class DeadLetters(Protocol):
         """Returns the number of dead letters that have not been retried or dismissed; None if the brokers do not respond."""
 
 
-def attention_for(dead_letters: DeadLetters) -> list[str]:
+def attention_for(consumer: Consumer) -> list[str]:
     """Returns a list with one line for operators. It is empty if there are no dead letters, or if their number is unknown."""
-    count = dead_letters.count_dead_letters()
+    count = consumer.count_dead_letters()
     if not count:
         return []
-    command = _COMMAND.format(group=dead_letters.group)
+    command = _COMMAND.format(group=consumer.group)
     return [
-        f"{count} messages of {dead_letters.group} are dead letters: fix what refused them, then run `{command} --dry-run` "
+        f"{count} messages of {consumer.group} are dead letters: fix what refused them, then run `{command} --dry-run` "
         "to list them, and without --dry-run to redeliver each once"
     ]
-
-
-class Consumer(Needed, DeadLetters, Protocol):
-    """The interface of the consumer: whether messages can arrive, and its dead letters."""
 
 
 class HealthResponse(BaseModel):
