@@ -1,4 +1,4 @@
-"""Tests when a task is sent and which data it carries. The test controls Celery and Redis."""
+"""Tests when and where a task is sent and which data it carries. The test controls Celery and Redis."""
 
 from contextlib import suppress
 from typing import Any
@@ -122,6 +122,19 @@ def test_a_failure_of_the_database_is_logged_once_for_as_long_as_it_stays_the_sa
     assert caplog.messages == [
         f"cannot credit messages; they stay in the inbox: it is {what}" for what in ("locked", "full", "full")
     ]
+
+
+@pytest.mark.parametrize(
+    "variable", ["CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL", "CELERY_RESULT_BACKEND"]
+)
+def test_a_variable_that_is_meant_for_another_program_does_not_move_the_tasks(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Celery reads its own environment variables, which take precedence over the program's settings."""
+    monkeypatch.setenv(variable, "redis://another-program:6379/0")
+    conf = create_celery(URL).conf
+    assert {conf.broker_url, conf.broker_read_url, conf.broker_write_url} == {URL}
+    assert conf.result_backend is None, "no task has a result"
 
 
 @pytest.fixture(autouse=True)
