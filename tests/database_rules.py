@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pytest
 from sqlalchemy import Engine, create_engine, text
 
 _ROLE = "service"
@@ -105,6 +106,18 @@ def _postgresql_rules(table: str, column: str, largest: int, too_narrow: str) ->
         "some: row-level security": security(f"{column} <= {largest}"),
         "some: trigger that drops the row": trigger(f"IF NEW.{column} > {largest} THEN RETURN NULL; END IF"),
     }  # fmt: skip
+
+
+NAMES = sorted({name for dialect in ("sqlite", "postgresql") for name in rules(dialect, "t", "c", 0, too_narrow="")})
+"""The names of all rules. A kind of database has some of them."""
+
+
+def rule_of(engine: Engine, name: str, table: str, column: str, largest: int, *, too_narrow: str) -> Rule:
+    """Returns one of the `rules`. Skips the test if this kind of database does not support it."""
+    known = rules(engine.dialect.name, table, column, largest, too_narrow=too_narrow)
+    if name not in known:
+        pytest.skip(f"{engine.dialect.name} has no such rule: {name}")
+    return known[name]
 
 
 def service_url(url: str) -> str:

@@ -9,20 +9,12 @@ from credit_service.adapters.ledger import Ledger
 from service_runtime.database.engine import create_database_engine
 from tests.component.credit_service.conftest import orders, points
 from tests.component.credit_service.test_crediting import drain
-from tests.database_rules import Rule, rules, service_url
+from tests.database_rules import NAMES, rule_of, service_url
 from tests.passing_time import Clock
 
 LARGEST = 100
 SMALL, LARGE = LARGEST * 100, (LARGEST + 1) * 100
 TOO_NARROW = "ALTER TABLE credits ALTER COLUMN order_id TYPE {0} USING left(order_id, 36)"
-NAMES = sorted({name for dialect in ("sqlite", "postgresql") for name in rules(dialect, "t", "c", 0, too_narrow="")})
-
-
-def rule_of(engine: Engine, name: str) -> Rule:
-    known = rules(engine.dialect.name, "credits", "points", LARGEST, too_narrow=TOO_NARROW)
-    if name not in known:
-        pytest.skip(f"{engine.dialect.name} has no such rule: {name}")
-    return known[name]
 
 
 @pytest.fixture
@@ -37,7 +29,7 @@ def worker(database_url: str, engine: Engine, clock: Clock) -> Iterator[Ledger]:
 def test_a_rule_that_refuses_every_row_costs_time_and_nothing_else(
     worker: Ledger, engine: Engine, clock: Clock, name: str
 ) -> None:
-    rule = rule_of(engine, name)
+    rule = rule_of(engine, name, "credits", "points", LARGEST, too_narrow=TOO_NARROW)
     rule.is_set_up(engine)
     worker.store(orders(32, amount_cents=SMALL))
     for _ in range(15):
@@ -58,7 +50,7 @@ def test_a_rule_that_refuses_every_row_costs_time_and_nothing_else(
 def test_a_rule_that_refuses_some_parks_those_and_delays_no_other(
     worker: Ledger, engine: Engine, clock: Clock, name: str, cancel_refused: bool
 ) -> None:
-    rule = rule_of(engine, name)
+    rule = rule_of(engine, name, "credits", "points", LARGEST, too_narrow=TOO_NARROW)
     rule.is_set_up(engine)
     worker.store([*orders(3, first=100, amount_cents=LARGE), *orders(6, amount_cents=SMALL)])
     assert drain(worker, max_tries=2, cancel_refused=cancel_refused).handled == 6

@@ -17,13 +17,12 @@ from rocketmq_broker.message import MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.engine import create_database_engine
 from tests.component.inventory_service.conftest import cancelled, created
-from tests.database_rules import rules, service_url
+from tests.database_rules import NAMES, rule_of, service_url
 from tests.passing_time import Clock
 
 MAX_TRIES = 3
 LARGEST = 5
 TOO_NARROW = "ALTER TABLE shipment_lines ALTER COLUMN article TYPE {0}"
-NAMES = sorted({name for dialect in ("sqlite", "postgresql") for name in rules(dialect, "t", "c", 0, too_narrow="")})
 
 
 @dataclass(slots=True)
@@ -58,10 +57,8 @@ def warehouse(database_url: str, engine: Engine) -> Iterator[Warehouse]:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("some")])
 def test_a_rule_that_refuses_every_shipment_costs_time_and_no_attempt(warehouse: Warehouse, engine: Engine, name: str) -> None:
-    known = rules(engine.dialect.name, "shipment_lines", "quantity", LARGEST, too_narrow=TOO_NARROW)
-    if name not in known:
-        pytest.skip(f"{engine.dialect.name} has no such rule: {name}")
-    known[name].is_set_up(engine)
+    rule = rule_of(engine, name, "shipment_lines", "quantity", LARGEST, too_narrow=TOO_NARROW)
+    rule.is_set_up(engine)
     orders = [f"order-{number}" for number in range(4)]
     warehouse.drain(*(created(order_id) for order_id in orders))
     for _ in range(2 * MAX_TRIES):
@@ -69,7 +66,7 @@ def test_a_rule_that_refuses_every_shipment_costs_time_and_no_attempt(warehouse:
         assert warehouse.drain().parked == 0
     state = warehouse.stock_room.inbox.state()
     assert (state.waiting, state.suspected, warehouse.stock_room.find_stock("tea")) == (4, 0, 1000)
-    known[name].is_mended(engine)
+    rule.is_mended(engine)
     warehouse.clock.pass_s(60)
     assert warehouse.drain().handled == 4
     assert all(map(warehouse.is_shipped, orders))
@@ -80,10 +77,8 @@ def test_a_rule_that_refuses_every_shipment_costs_time_and_no_attempt(warehouse:
 def test_a_row_that_is_refused_waits_alone_and_is_parked_and_blocks_no_other(
     warehouse: Warehouse, engine: Engine, name: str
 ) -> None:
-    known = rules(engine.dialect.name, "shipment_lines", "quantity", LARGEST, too_narrow=TOO_NARROW)
-    if name not in known:
-        pytest.skip(f"{engine.dialect.name} has no such rule: {name}")
-    known[name].is_set_up(engine)
+    rule = rule_of(engine, name, "shipment_lines", "quantity", LARGEST, too_narrow=TOO_NARROW)
+    rule.is_set_up(engine)
     first = warehouse.drain(created("large", {"tea": LARGEST + 1}), *(created(f"small-{number}") for number in range(5)))
     assert (first.handled, first.failed) == (5, 1)
     drains = 0
@@ -94,14 +89,14 @@ def test_a_row_that_is_refused_waits_alone_and_is_parked_and_blocks_no_other(
     assert drains == MAX_TRIES
     assert warehouse.stock_room.find_shipment("large") is None
     assert warehouse.stock_room.find_stock("tea") == 1000 - 5 - drains
-    known[name].is_mended(engine)
+    rule.is_mended(engine)
     assert warehouse.stock_room.inbox.retry() == 1
     warehouse.drain()
     assert warehouse.is_shipped("large")
 
 
 def test_cancellations_do_not_show_that_orders_can_be_shipped(warehouse: Warehouse, engine: Engine) -> None:
-    rules(engine.dialect.name, "shipment_lines", "quantity", LARGEST, too_narrow="")["raising trigger"].is_set_up(engine)
+    rule_of(engine, "raising trigger", "shipment_lines", "quantity", LARGEST, too_narrow=TOO_NARROW).is_set_up(engine)
     warehouse.drain(created("1"))
     for number in range(2 * MAX_TRIES):
         warehouse.clock.pass_s(60)
