@@ -1,4 +1,4 @@
-"""Builds the parts that serve requests from an opened store. Each package of the server builds its own parts."""
+"""Builds the parts that serve requests from an opened store. Most packages of the server build their own parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.java_properties import property_line
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 from rocketmq_broker.remoting.tasks import Tasks
-from rocketmq_broker.server.clients.build import Clients, build_clients
+from rocketmq_broker.server.clients.build import build_clients
 from rocketmq_broker.server.durability.arrivals import Arrivals
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.durability.store_cleaner import StoreCleaner
@@ -24,7 +24,6 @@ from rocketmq_broker.server.popping import Popping, build_popping
 from rocketmq_broker.server.pulling.build import build_pulling
 from rocketmq_broker.server.pulling.pull_processor import PullProcessor
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
-from rocketmq_broker.server.schedule.build import build_delayed_delivery
 from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
 from rocketmq_broker.server.schedule.expiry_clock import ExpiryClock
 from rocketmq_broker.server.sending.build import build_sending
@@ -37,7 +36,7 @@ from rocketmq_broker.server.topics.registration import Registration
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
 from rocketmq_broker.server.transactions import NoTransactions, Transactions, build_transactions
-from rocketmq_broker.store import MessageStore
+from rocketmq_broker.store import DelayOffsets, MessageStore
 from rocketmq_broker.store.tables.config_file import ConfigFile
 from rocketmq_broker.transaction.checking.check_counts import FILE_NAME
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
@@ -81,15 +80,14 @@ def build_serving(
     store.messages.checkpoints.believed_ms = expiry_clock
     parked = build_parked(context)
     transactions = _transactions(context, settings, parked, expiry_clock, pace)
-    delayed_delivery = build_delayed_delivery(
-        store=store.messages,
-        offsets=store.delay_offsets,
-        topic_table=context.topic_table,
-        group_commit=group_commit,
-        clock=clock,
-        max_sleep_s=pace.max_sleep_s,
+    delayed_delivery = _delayed_delivery(context, store.delay_offsets, pace)
+    pull_processor = build_pulling(
+        context,
+        max_messages=settings.max_transfer_count_on_message_in_memory,
+        max_bytes=settings.max_transfer_bytes_on_message_in_memory,
+        short_polling_ms=None if settings.long_polling_enable else settings.short_polling_time_mills,
+        broker_permission=settings.broker_permission,
     )
-    pull_processor = _pulling(context, settings)
     popping = build_popping(
         context,
         route_of=registration.route_of,
@@ -152,29 +150,19 @@ def _context(
         group_commit=group_commit,
         topic_table=topic_table,
         subscription_groups=subscription_groups,
-        clients=_clients(settings, topic_table, subscription_groups, dispatcher, clock),
+        clients=build_clients(
+            topic_table=topic_table,
+            subscription_groups=subscription_groups,
+            dispatcher=dispatcher,
+            steady_ms=clock.steady_ms,
+            notifies_consumers=settings.notify_consumer_ids_changed_enable,
+            is_property_filter_enabled=settings.enable_property_filter,
+        ),
         statistics=BrokerStatistics(start_ms=clock(), flows=MessageFlows(settings.broker_cluster_name)),
         dispatcher=dispatcher,
         tasks=tasks,
         clock=clock,
         random=random,
-    )
-
-
-def _clients(
-    settings: BrokerSettings,
-    topic_table: TopicTable,
-    subscription_groups: SubscriptionGroupTable,
-    dispatcher: Dispatcher,
-    clock: BrokerClock,
-) -> Clients:
-    return build_clients(
-        topic_table=topic_table,
-        subscription_groups=subscription_groups,
-        dispatcher=dispatcher,
-        steady_ms=clock.steady_ms,
-        notifies_consumers=settings.notify_consumer_ids_changed_enable,
-        is_property_filter_enabled=settings.enable_property_filter,
     )
 
 
@@ -221,14 +209,19 @@ def _transactions(
     )
 
 
-def _pulling(context: ServerContext, settings: BrokerSettings) -> PullProcessor:
-    return build_pulling(
-        context,
-        max_messages=settings.max_transfer_count_on_message_in_memory,
-        max_bytes=settings.max_transfer_bytes_on_message_in_memory,
-        short_polling_ms=None if settings.long_polling_enable else settings.short_polling_time_mills,
-        broker_permission=settings.broker_permission,
+def _delayed_delivery(context: ServerContext, offsets: DelayOffsets, pace: Pace) -> DelayedDelivery:
+    delayed_delivery = DelayedDelivery(
+        store=context.store,
+        group_commit=context.group_commit,
+        offsets=offsets,
+        queues=context.topic_table,
+        levels_ms=context.store.config.delay_levels_ms,
+        clock=context.clock,
+        max_sleep_s=pace.max_sleep_s,
     )
+    context.clock.on_step(delayed_delivery.clock_stepped)
+    context.group_commit.listeners.append(delayed_delivery)
+    return delayed_delivery
 
 
 def _sending(context: ServerContext, settings: BrokerSettings, transactions: Transactions) -> Tasks:
