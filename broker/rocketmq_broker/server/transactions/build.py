@@ -115,6 +115,7 @@ def build_transactions(
         check_service=CheckService(
             messages=messages,
             requests=requests,
+            checks_in_flight=in_flight,
             appended=group_commit.appended,
             clock=clock,
             expiry_clock=expiry_clock,

@@ -124,18 +124,6 @@ class CheckRequests:
             return connection
         return None
 
-    def next_repetition_ms(self) -> int | None:
-        """Returns the time of the next repetition, or None if no check is unanswered."""
-        return self._checks_in_flight.next_repetition_ms()
-
-    def notice_time(self, now_ms: int) -> None:
-        """Marks checks as overdue if their time limit has passed without a response."""
-        self._checks_in_flight.notice_time(now_ms)
-
-    def unanswered_about(self, transaction: PendingTransaction) -> int:
-        """Returns the number of the transaction's unanswered checks."""
-        return self._checks_in_flight.unanswered_about(transaction.commit_log_offset)
-
     def on_disconnected(self, connection: Connection) -> None:
         """Subtracts the unanswered checks of a disconnected producer from the check counts of the transactions."""
         for commit_log_offset, checks in self._checks_in_flight.departed(connection).items():

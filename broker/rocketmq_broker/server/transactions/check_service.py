@@ -9,6 +9,7 @@ from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.server.transactions.check_requests import CheckRequests
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
 from rocketmq_broker.store import StoreUnwritable
+from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 from rocketmq_broker.transaction.decision import CheckAction, decide_check, must_be_put_back
 from rocketmq_broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotAHalfMessage, NotWrittenYet
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
@@ -36,6 +37,7 @@ class CheckService:
 
     messages: TransactionalMessages
     requests: CheckRequests
+    checks_in_flight: ChecksInFlight[Connection]
     appended: Callable[[], None]
     clock: Callable[[], int]
     expiry_clock: Callable[[], int]
@@ -62,7 +64,7 @@ class CheckService:
         Also arranges that `alarm` rings if a transaction becomes due earlier.
         """
         due_times = self.messages.table.due_times
-        times = due_times.next_ms(), self.requests.next_repetition_ms()
+        times = due_times.next_ms(), self.checks_in_flight.next_repetition_ms()
         due_ms = min((time for time in times if time is not None), default=None)
         due_times.watch(due_ms, self.alarm.ring)
         return None if due_ms is None else min(max((due_ms - self.clock()) / 1000, 0), self.max_sleep_s)
@@ -70,7 +72,7 @@ class CheckService:
     def handle_due(self, now_ms: int) -> None:
         """Handles at most AT_MOST_AT_ONCE transactions that are due at `now_ms`."""
         before = self.messages.appended_position
-        self.requests.notice_time(now_ms)
+        self.checks_in_flight.notice_time(now_ms)
         for transaction in self.messages.table.due_times.take_due(now_ms, AT_MOST_AT_ONCE):
             try:
                 self._handle(transaction, now_ms)
@@ -131,7 +133,7 @@ class CheckService:
             if transaction is None:
                 return
             try:
-                checks = transaction.checks - self.requests.unanswered_about(transaction)
+                checks = transaction.checks - self.checks_in_flight.unanswered_about(transaction.commit_log_offset)
                 self.messages.put_back(transaction, now_ms, checks)
             except StoreUnwritable:
                 return
