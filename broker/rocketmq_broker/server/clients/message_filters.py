@@ -7,7 +7,6 @@ from rocketmq_broker.filter import MAX_LENGTH, IllegalExpression, SqlFilter, com
 from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.protocol.bodies.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SUBSCRIBE_ALL, SubscriptionData
 from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 MAX_EXPRESSION_LENGTH: Final = 64 * 1024
@@ -68,10 +67,6 @@ class MessageFilters:
         """Creates an empty cache. `is_property_filter_enabled` (RocketMQ's enablePropertyFilter) allows SQL92 expressions."""
         self._is_property_filter_enabled = is_property_filter_enabled
         self._compiled = lru_cache(EXPRESSIONS_KEPT)(_compiled)
-
-    def of_pull(self, header: PullMessageRequestHeader) -> MessageFilter:
-        """Returns the filter of a pull that contains its own subscription. Raises RequestRefused."""
-        return self.of_expression(header.expression_type, header.subscription)
 
     def of_expression(self, kind: str | None, expression: str | None) -> MessageFilter:
         """Returns the filter of an expression of type TAG or SQL92. The type None means TAG. Raises RequestRefused."""

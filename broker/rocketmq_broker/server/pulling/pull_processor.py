@@ -218,7 +218,7 @@ class PullProcessor:
     def _message_filter(self, header: PullMessageRequestHeader) -> MessageFilter:
         """Returns the filter in the pull, or the filter in the group's heartbeats if the pull has none. Raises RequestRefused."""
         if header.sys_flag & pull_sysflag.SUBSCRIPTION:
-            return self._filters.of_pull(header)
+            return self._filters.of_expression(header.expression_type, header.subscription)
         subscription = self._subscription(header)
         if subscription.sub_version < header.sub_version:
             raise RequestRefused(ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest")
