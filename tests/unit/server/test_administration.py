@@ -336,6 +336,12 @@ def test_the_broker_tells_of_itself(desk: Desk) -> None:
     assert desk.ask(RequestCode.GET_BROKER_CONFIG).body == b"listenPort=10911\n"
 
 
+def test_a_setting_that_cannot_change_is_refused_by_name(desk: Desk) -> None:
+    answer = desk.ask(RequestCode.UPDATE_BROKER_CONFIG, body=b"fileReservedTime=71\n")
+    assert answer.code == ResponseCode.NO_PERMISSION
+    assert (answer.remark or "").startswith("fileReservedTime: ")
+
+
 def test_the_broker_tells_how_many_delayed_messages_of_each_level_it_delivered(desk: Desk) -> None:
     put_waiting(desk, "A")
     table = KVTable.decode(desk.ask(RequestCode.GET_BROKER_RUNTIME_INFO).body).table

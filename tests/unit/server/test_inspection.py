@@ -1,4 +1,4 @@
-"""Tests the data that operators inspect: consume queues, statistics of topics, and settings."""
+"""Tests the data that operators inspect: consume queues, and statistics of topics."""
 
 import msgspec
 import pytest
@@ -12,7 +12,6 @@ from rocketmq_broker.protocol.headers.send import ConsumerSendMsgBackRequestHead
 from rocketmq_broker.protocol.headers.topic import QueryConsumeQueueRequestHeader, ViewBrokerStatsDataRequestHeader
 from rocketmq_broker.server.operators.consume_queue_processor import ConsumeQueueProcessor
 from rocketmq_broker.server.operators.flow_processor import FlowProcessor
-from rocketmq_broker.server.operators.settings_processor import SettingsProcessor
 from tests.e2e.clients import SEND
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
 from tests.unit.store.conftest import append
@@ -22,7 +21,6 @@ from tests.unit.store.conftest import append
 def desk(desk: Desk) -> Desk:
     desk.dispatcher.add(ConsumeQueueProcessor(store=desk.store, consumer_groups=desk.consumers).handlers)
     desk.dispatcher.add(FlowProcessor(desk.statistics.flows).handlers)
-    desk.dispatcher.add(SettingsProcessor().handlers)
     for number in range(3):
         append(desk.store, queue_id=1, properties=b"TAGS\x01created", store_timestamp=START_MS + number)
     desk.commit.settle()
@@ -104,10 +102,3 @@ def test_each_figure_that_the_exporter_asks_for_is_there_once_messages_passed(de
     expected = {"TOPIC_PUT_NUMS": 4, "TOPIC_PUT_SIZE": sum(sizes), "GROUP_GET_SIZE": record.size}
     assert figures.stats_minute.sum == expected.get(name, 1)
     assert figures.stats_minute.tps == figures.stats_minute.sum / 10
-
-
-def test_a_setting_that_cannot_change_is_refused_by_name(desk: Desk) -> None:
-    answer = desk.ask(RequestCode.UPDATE_BROKER_CONFIG, body=b"fileReservedTime=71\n")
-    assert answer.code == ResponseCode.NO_PERMISSION
-    assert answer.remark is not None
-    assert answer.remark.startswith("fileReservedTime: ")

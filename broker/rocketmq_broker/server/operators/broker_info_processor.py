@@ -11,7 +11,7 @@ from rocketmq_broker.protocol.codes import CURRENT_VERSION, CURRENT_VERSION_NAME
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers.topic import GetBrokerConfigResponseHeader
 from rocketmq_broker.remoting.connections.connection import Connection
-from rocketmq_broker.remoting.dispatcher import Handler
+from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.durability.put_times import PutTimes
 from rocketmq_broker.server.popping import InHand
 from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
@@ -71,10 +71,11 @@ class BrokerInfoProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Returns the handlers of requests for runtime information and settings, and of the request to delete expired files."""
+        """Returns the handlers of requests about runtime information and settings, and of the request to delete expired files."""
         return {
             RequestCode.GET_BROKER_RUNTIME_INFO: self.get_runtime_info,
             RequestCode.GET_BROKER_CONFIG: self.get_config,
+            RequestCode.UPDATE_BROKER_CONFIG: self.refuse_change,
             RequestCode.GET_ALL_DELAY_OFFSET: self.get_delay_offsets,
             RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE: self.delete_expired,
             RequestCode.DELETE_EXPIRED_COMMITLOG: self.delete_expired,
@@ -89,6 +90,17 @@ class BrokerInfoProcessor:
         """Responds with all settings."""
         version = GetBrokerConfigResponseHeader(version=f'{{"counter":0,"timestamp":{self._statistics.start_ms}}}')
         return encode_response(command, ResponseCode.SUCCESS, version, self._settings_text.encode())
+
+    def refuse_change(self, connection: Connection, command: RemotingCommand) -> bytes:
+        """Refuses all changes of settings. RocketMQ also accepts changes that have no effect, which is misleading.
+
+        Raises RequestRefused. The error text names the settings, and recommends a restart with a changed broker.conf.
+        """
+        names = sorted(
+            line.partition("=")[0].strip() for line in command.body.decode(errors="replace").splitlines() if "=" in line
+        )
+        remark = f"{', '.join(names) or 'settings'}: cannot be changed at run time; change broker.conf and restart the broker"
+        raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
 
     def get_delay_offsets(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with the delivered offset of each delay level."""

@@ -7,7 +7,6 @@ from rocketmq_broker.server.operators.consumer_call_processor import ConsumerCal
 from rocketmq_broker.server.operators.flow_processor import FlowProcessor
 from rocketmq_broker.server.operators.group_admin_processor import GroupAdminProcessor
 from rocketmq_broker.server.operators.progress_processor import ProgressProcessor
-from rocketmq_broker.server.operators.settings_processor import SettingsProcessor
 from rocketmq_broker.server.operators.topic_admin_processor import TopicAdminProcessor
 from rocketmq_broker.server.popping import InHand
 from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
@@ -26,73 +25,56 @@ def build_operators(
     settings_text: str,
 ) -> None:
     """Creates the request processors, and registers their handlers. `settings_text` is the response to getBrokerConfig."""
+    group_commit, clients = context.group_commit, context.clients
     for processor in (
-        _topics(context, registration),
-        _groups(context),
-        _progress(context, in_hand),
-        _consumer_calls(context),
+        TopicAdminProcessor(
+            identity=context.identity,
+            store=context.store,
+            topic_table=context.topic_table,
+            consumer_groups=clients.consumer_groups,
+            offsets=context.offsets,
+            registration=registration,
+            deletion=TopicDeletion(context.store, context.offsets, group_commit.file_lock, group_commit.checkpoints),
+            tasks=context.tasks,
+        ),
+        GroupAdminProcessor(
+            subscription_groups=context.subscription_groups,
+            consumer_groups=clients.consumer_groups,
+            producer_groups=clients.producer_groups,
+            offsets=context.offsets,
+            date_of=context.clock.date_of,
+        ),
+        ProgressProcessor(
+            identity=context.identity,
+            store=context.store,
+            topic_table=context.topic_table,
+            subscription_groups=context.subscription_groups,
+            consumer_groups=clients.consumer_groups,
+            offsets=context.offsets,
+            offset_commits=context.offset_commits,
+            in_hand=in_hand,
+            clock=context.clock,
+            pulled_per_second=context.statistics.flows.pulled_per_second,
+        ),
+        ConsumerCallProcessor(
+            identity=context.identity,
+            store=context.store,
+            topic_table=context.topic_table,
+            consumer_groups=clients.consumer_groups,
+            offsets=context.offsets,
+            tasks=context.tasks,
+        ),
         BrokerInfoProcessor(
             store=context.store,
             statistics=context.statistics,
-            put_times=context.group_commit.put_times,
+            put_times=group_commit.put_times,
             delayed_delivery=delayed_delivery,
             in_hand=in_hand,
             settings_text=settings_text,
             delete_expired=cleaner.request_cleaning,
             clock=context.clock,
         ),
-        ConsumeQueueProcessor(store=context.store, consumer_groups=context.clients.consumer_groups),
+        ConsumeQueueProcessor(store=context.store, consumer_groups=clients.consumer_groups),
         FlowProcessor(context.statistics.flows),
-        SettingsProcessor(),
     ):
         context.dispatcher.add(processor.handlers)
-
-
-def _topics(context: ServerContext, registration: Registration) -> TopicAdminProcessor:
-    group_commit = context.group_commit
-    return TopicAdminProcessor(
-        identity=context.identity,
-        store=context.store,
-        topic_table=context.topic_table,
-        consumer_groups=context.clients.consumer_groups,
-        offsets=context.offsets,
-        registration=registration,
-        deletion=TopicDeletion(context.store, context.offsets, group_commit.file_lock, group_commit.checkpoints),
-        tasks=context.tasks,
-    )
-
-
-def _groups(context: ServerContext) -> GroupAdminProcessor:
-    return GroupAdminProcessor(
-        subscription_groups=context.subscription_groups,
-        consumer_groups=context.clients.consumer_groups,
-        producer_groups=context.clients.producer_groups,
-        offsets=context.offsets,
-        date_of=context.clock.date_of,
-    )
-
-
-def _progress(context: ServerContext, in_hand: InHand) -> ProgressProcessor:
-    return ProgressProcessor(
-        identity=context.identity,
-        store=context.store,
-        topic_table=context.topic_table,
-        subscription_groups=context.subscription_groups,
-        consumer_groups=context.clients.consumer_groups,
-        offsets=context.offsets,
-        offset_commits=context.offset_commits,
-        in_hand=in_hand,
-        clock=context.clock,
-        pulled_per_second=context.statistics.flows.pulled_per_second,
-    )
-
-
-def _consumer_calls(context: ServerContext) -> ConsumerCallProcessor:
-    return ConsumerCallProcessor(
-        identity=context.identity,
-        store=context.store,
-        topic_table=context.topic_table,
-        consumer_groups=context.clients.consumer_groups,
-        offsets=context.offsets,
-        tasks=context.tasks,
-    )
