@@ -36,27 +36,19 @@ class AccessControl:
 
     def __init__(self, files: AccountFiles, topic_at: TopicAt) -> None:
         """Reads the account files. Raises AccountMistake or OSError."""
-        self._files = files
+        self.files = files
+        """The account files. Read-only for callers."""
         self._topic_at = topic_at
         self._stamp = files.stamp()
-        self._content = files.read()
-        self._rules = rules_of(self._content)
+        self.content = files.read()
+        """The content of each account file, keyed by path. Read-only for callers."""
+        self._rules = rules_of(self.content)
         self._members: dict[Connection, str | None] = {}
         """The account that signed the last heartbeat of each connection; None for a trusted address."""
         self._changing = asyncio.Lock()
         self._refusals = RefusalLog()
         if not self._rules:
-            logger.warning("no account in %s: only trusted addresses have access", ", ".join(self._content))
-
-    @property
-    def content(self) -> dict[str, PlainAcl]:
-        """Returns the content of each account file, keyed by path."""
-        return self._content
-
-    @property
-    def files(self) -> AccountFiles:
-        """Returns the account files."""
-        return self._files
+            logger.warning("no account in %s: only trusted addresses have access", ", ".join(self.content))
 
     def check(self, connection: Connection, command: RemotingCommand) -> None:
         """Checks a request.
@@ -114,16 +106,16 @@ class AccessControl:
         """
         async with self._changing:
             await self._look()
-            path, acl = edit(self._content)
-            content = {**self._content, path: acl}
+            path, acl = edit(self.content)
+            content = {**self.content, path: acl}
             rules = rules_of(content)
-            await asyncio.to_thread(self._files.write, path, acl)
-            self._use(self._files.stamp(), content, rules)
+            await asyncio.to_thread(self.files.write, path, acl)
+            self._use(self.files.stamp(), content, rules)
         logger.warning("the accounts in %s were changed by an operator's request", path)
 
     async def _look(self) -> None:
         try:
-            stamp = self._files.stamp()
+            stamp = self.files.stamp()
             if stamp == self._stamp:
                 return
             self._stamp = stamp
@@ -135,8 +127,8 @@ class AccessControl:
         logger.warning("accounts reloaded: %d", len(rules))
 
     def _read(self) -> tuple[dict[str, PlainAcl], AccessRules]:
-        content = self._files.read()
+        content = self.files.read()
         return content, rules_of(content)
 
     def _use(self, stamp: Stamp, content: dict[str, PlainAcl], rules: AccessRules) -> None:
-        self._stamp, self._content, self._rules = stamp, content, rules
+        self._stamp, self.content, self._rules = stamp, content, rules
