@@ -8,10 +8,10 @@ from typing import Final
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
+from rocketmq_broker.message.dead_letters import group_of
 from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.inner_message import InnerMessage
-from rocketmq_broker.message.properties import PRODUCER_GROUP
 from rocketmq_broker.message.record import Record, decode_record
 from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.remoting.alarm import Alarm
@@ -180,7 +180,7 @@ class ParkedMessages:
             for record in map(decode_record, records_from(self._store, *key, first)):
                 watched.queue.add(record.queue_offset, _group_of(record))
         elif topic != MARK_TOPIC and end > first:
-            watched.queue.add(first, _dead_letter_group(topic), end - first)
+            watched.queue.add(first, topic.removeprefix(DEAD_LETTERS).decode(errors="replace"), end - first)
         return watched
 
     def _read_queue(self, key: _Key, room: int) -> int:
@@ -231,22 +231,14 @@ class ParkedMessages:
 
 
 def _group_of(record: Record) -> str:
-    if record.topic.startswith(DEAD_LETTERS):
-        return _dead_letter_group(record.topic)
-    return record.get_property(PRODUCER_GROUP) or ""
-
-
-def _dead_letter_group(topic: bytes) -> str:
-    return topic.removeprefix(DEAD_LETTERS).decode(errors="replace")
+    group = group_of(record)
+    return group if group is not None else record.get_property(props.PRODUCER_GROUP) or ""
 
 
 def parked_line(record: Record) -> str:
     """Returns the log line for a newly parked message."""
-    topic = record.topic.decode(errors="replace")
-    message_id = offset_message_id(record.store_host, record.commit_log_offset)
-    if topic.startswith(topics.DEAD_LETTER_PREFIX):
-        return _dead_letter_line(record, topic.removeprefix(topics.DEAD_LETTER_PREFIX), message_id)
-    return _discarded_line(record, message_id)
+    group, message_id = group_of(record), offset_message_id(record.store_host, record.commit_log_offset)
+    return _discarded_line(record, message_id) if group is None else _dead_letter_line(record, group, message_id)
 
 
 def waiting_line(discarded: int, dead_letters: int) -> str:

@@ -13,7 +13,6 @@ from typing import Final
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from rocketmq_broker.protocol.headers.send import (
@@ -30,7 +29,7 @@ from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule.delay_levels import Place
-from rocketmq_broker.server.sending.send_processor import SendDestination
+from rocketmq_broker.server.sending.send_processor import SendDestination, sent_message
 from rocketmq_broker.server.sending.sent_properties import refuse_too_much, stored_sys_flag, without_brokers_own
 from rocketmq_broker.server.shares import RequestsInProgress
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
@@ -167,11 +166,7 @@ class ReplyProcessor:
             return not_stored
         try:
             # Keep sysFlag, which marks compressed bodies. Apache's broker stores 0, and readers cannot decompress the body.
-            message = InnerMessage(
-                place.topic, place.queue_id, body, place.properties, header.flag, sys_flag, header.born_timestamp,
-                connection.born_host, header.reconsume_times,
-            )  # fmt: skip
-            appended = self.store.append(message, self.clock())
+            appended = self.store.append(sent_message(connection, header, place, body, header.flag, sys_flag), self.clock())
         except (IllegalMessage, StoreUnwritable) as error:
             logger.warning("reply from %s not stored: %s", connection.peer, error)
             return not_stored

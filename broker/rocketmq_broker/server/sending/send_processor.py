@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
@@ -13,7 +13,12 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.steps import finish
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.protocol.headers.send import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.protocol.headers.send import (
+    SendHeader,
+    SendMessageRequestHeader,
+    SendMessageRequestHeaderV2,
+    SendMessageResponseHeader,
+)
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 from rocketmq_broker.server.durability.group_commit import GroupCommit
@@ -36,8 +41,6 @@ from rocketmq_broker.store import Appended, MessageStore
 from rocketmq_broker.world import Chance
 
 logger = logging.getLogger(__name__)
-
-SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
 NO_ROOM: Final = (
     "%s is stored as a dead letter of group %s instead of being retried: its %d bytes of properties leave no room for "
@@ -182,12 +185,12 @@ class SendProcessor:
         # Old clients send a consumer's failed message back as a new message, with TRAN_MSG still set.
         if is_transactional and not (header.reconsume_times > 0 and level > 0):
             place = Place(topic, queue_id, self._properties.of_waiting(encoded))
-            message = _message(connection, header, place, command.body, header.flag, sys_flag)
+            message = sent_message(connection, header, place, command.body, header.flag, sys_flag)
             appended = self._half_messages.prepare(message, header.producer_group, now_ms)
             counts = traffic.transactional
         else:
             place = self._place(topic, queue_id, encoded, level)
-            message = _message(connection, header, place, command.body, header.flag, sys_flag)
+            message = sent_message(connection, header, place, command.body, header.flag, sys_flag)
             appended = self._store.append(message, now_ms)
             counts = traffic.delayed if level > 0 else traffic.normal
         count(counts, topic, 1, appended.end_position - appended.commit_log_offset)
@@ -232,7 +235,7 @@ class SendProcessor:
                 self._group_commit.appended(BATCHED_AT_ONCE)
                 yield
             where = Place(place.topic, place.queue_id, of_batch.of(own))
-            appended = self._store.append(_message(connection, header, where, body, flag, sys_flag), now_ms)
+            appended = self._store.append(sent_message(connection, header, where, body, flag, sys_flag), now_ms)
             first_offset = appended.queue_offset if first_offset < 0 else first_offset
             size += appended.end_position - appended.commit_log_offset
             message_ids.write(f",{self._message_id(appended)}" if number else self._message_id(appended))
@@ -265,7 +268,8 @@ class SendProcessor:
         )
 
 
-def _message(connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, sys_flag: int) -> InnerMessage:
+def sent_message(connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, sys_flag: int) -> InnerMessage:
+    """Returns the message to store at `place`, with the other values of the request."""
     return InnerMessage(
         place.topic, place.queue_id, body, place.properties, flag, sys_flag, header.born_timestamp, connection.born_host,
         header.reconsume_times,

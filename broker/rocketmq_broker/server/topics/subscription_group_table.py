@@ -68,7 +68,7 @@ class SubscriptionGroupTable:
         config = self.find(group)
         if config is None:
             refuse_illegal_consumer_group(group)
-            raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist")
+            raise _missing(group)
         return config
 
     def refuse_unless_possible(self, group: str, unknown_groups: int) -> None:
@@ -81,11 +81,8 @@ class SubscriptionGroupTable:
             return
         refuse_illegal_consumer_group(group)
         if not self._auto_create and not topics.is_system_group(group):
-            raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist")
-        if unknown_groups >= self._max_groups:
-            limit = self._max_groups
-            remark = f"cannot create group {group}: {unknown_groups} groups exist, maxSubscriptionGroupNum={limit}"
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
+            raise _missing(group)
+        self._refuse_another(group, unknown_groups)
 
     def update(self, config: SubscriptionGroupConfig) -> None:
         """Creates or changes the group for an operator. The change is on disk when the method returns.
@@ -117,12 +114,19 @@ class SubscriptionGroupTable:
             self._is_changed = False
 
     def _refuse_if_full(self, group: str) -> None:
-        if group not in self._groups and len(self._groups) >= self._max_groups:
-            count, limit = len(self._groups), self._max_groups
-            remark = f"cannot create group {group}: {count} groups exist, maxSubscriptionGroupNum={limit}"
+        if group not in self._groups:
+            self._refuse_another(group, len(self._groups))
+
+    def _refuse_another(self, group: str, count: int) -> None:
+        if count >= self._max_groups:
+            remark = f"cannot create group {group}: {count} groups exist, maxSubscriptionGroupNum={self._max_groups}"
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def _put(self, config: SubscriptionGroupConfig) -> None:
         self._groups.put(config, self._clock())
         self._is_changed = True
         self.has_changed.ring()
+
+
+def _missing(group: str) -> RequestRefused:
+    return RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist")
