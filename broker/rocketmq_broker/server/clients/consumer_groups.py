@@ -147,8 +147,8 @@ class ConsumerGroups:
         """The groups of each connection. Read-only for callers."""
         self._on_change = on_change
 
-    def register(self, data: ConsumerData, channel: ClientChannel, *, notify: bool = True) -> bool:
-        """Registers a member. Returns True if the group changed. Notifies the members of a change unless `notify` is False."""
+    def register(self, data: ConsumerData, channel: ClientChannel, *, notify: bool = True) -> None:
+        """Registers a member. Notifies the members of a change of the group unless `notify` is False."""
         group = self._groups.get(data.group_name)
         if group is None:
             group = ConsumerGroup(data.group_name, data.consume_type, data.message_model, data.consume_from_where)
@@ -163,7 +163,6 @@ class ConsumerGroups:
         group.note(channel.connection, data.subscription_data_set)
         if changed and notify:
             self._on_change(group.name, list(group.channels))
-        return changed
 
     def unregister(self, group_name: str, connection: Connection, *, notify: bool = True) -> None:
         """Removes a member. Notifies the remaining members unless `notify` is False."""

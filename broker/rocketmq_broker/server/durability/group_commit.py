@@ -7,7 +7,7 @@ are sent after the write. A flush follows every half second, or earlier if many 
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from rocketmq_broker.protocol.command import Answerable
@@ -47,7 +47,6 @@ class GroupCommit:
         store: MessageStore,
         flush_disk_type: FlushDiskType,
         *,
-        listeners: Sequence[CommitListener] = (),
         unwaited_delay_s: float = 0.001,
         flush_timeout_s: float = 5.0,
         async_flush_interval_s: float = 0.5,
@@ -59,7 +58,7 @@ class GroupCommit:
 
         `on_broken` is called with a reason when the store accepts no more writes until it is reopened.
         """
-        self.listeners: list[CommitListener] = list(listeners)
+        self.listeners: list[CommitListener] = []
         self._store = store
         self._is_sync = flush_disk_type is FlushDiskType.SYNC_FLUSH
         if not self._is_sync:

@@ -147,9 +147,6 @@ class WaitingPulls:
         self._any: dict[HeldPull, None] = {}
         self._by_code: dict[int, dict[HeldPull, None]] = {}
 
-    def __len__(self) -> int:
-        return len(set(self._all()))
-
     def __bool__(self) -> bool:
         return bool(self._any or self._by_code)
 

@@ -76,7 +76,10 @@ class TransactionAdminProcessor:
         for word in filter(None, dict.fromkeys((header.transaction_id, header.key))):
             self._refuse_search_without_index()
             found |= {one.commit_log_offset: one for one in self.finder.by_word(word)}
-        return _encode(command, [self._with_check_backs(self._info(one)) for one in found.values()], len(found))
+        infos = [self._info(one) for one in found.values()]
+        for info in infos:
+            info.check_backs = [check_back_info(one) for one in self.checks_in_flight.on_record.of(info.half_offset)]
+        return _encode(command, infos, len(infos))
 
     def decide(self, connection: Connection, command: RemotingCommand) -> bytes | None:
         """Commits or rolls back a pending transaction for an operator. The op message stores the reason."""
@@ -161,10 +164,6 @@ class TransactionAdminProcessor:
 
     def _answer(self, command: RemotingCommand, found: Iterable[Found], total: int, next_after: int | None = None) -> bytes:
         return _encode(command, [self._info(one) for one in found], total, next_after)
-
-    def _with_check_backs(self, info: TransactionInfo) -> TransactionInfo:
-        info.check_backs = [check_back_info(one) for one in self.checks_in_flight.on_record.of(info.half_offset)]
-        return info
 
     def _info(self, found: Found) -> TransactionInfo:
         if not isinstance(found, FoundPending):
