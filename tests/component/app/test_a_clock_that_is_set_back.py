@@ -2,27 +2,24 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 
+import msgspec
 import pytest
 
 from rocketmq_broker.app import Broker
-from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.protocol.bodies.group import LockBatchRequestBody, LockBatchResponseBody
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
 from rocketmq_broker.protocol.queue_table import MessageQueueData
 from rocketmq_broker.remoting import RemotingClient
 from rocketmq_broker.server.clients import queue_locks
 from rocketmq_broker.world import World, in_world
+from tests.unit.server.conftest import PULL
 
 AN_HOUR_MS = 3_600_000
 QUEUE = MessageQueueData(broker_name="broker-a", queue_id=0, topic="TBW102")
-PULL = PullMessageRequestHeader(
-    consumer_group="g", topic="TBW102", queue_id=0, queue_offset=0, max_msg_nums=1, sys_flag=6, commit_offset=0,
-    suspend_timeout_millis=200, subscription="*", sub_version=0,
-)  # fmt: skip
+WAITING = msgspec.structs.replace(PULL, topic="TBW102", sys_flag=6, suspend_timeout_millis=200, subscription="*")
 
 
 class Clock:
@@ -41,27 +38,21 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def address(tmp_path: Path, clock: Clock) -> AsyncIterator[str]:
-    settings = BrokerSettings(
-        store_path_root_dir=str(tmp_path), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=400,
-        maped_file_size_commit_log=1 << 20,
-    )  # fmt: skip
+async def address(new_broker: Callable[..., Broker], stack: AsyncExitStack, clock: Clock) -> str:
     with in_world(World(wall_ns=clock)):
-        broker = Broker(settings)
+        broker = new_broker()
     await broker.start()
-    yield broker.identity.address
-    await broker.stop()
+    stack.push_async_callback(broker.stop)
+    return broker.identity.address
 
 
 @pytest.fixture
-async def client() -> AsyncIterator[RemotingClient]:
-    opened = RemotingClient()
-    yield opened
-    await opened.close()
+def client(new_client: Callable[..., RemotingClient]) -> RemotingClient:
+    return new_client()
 
 
 async def test_a_pull_that_waits_is_answered_when_its_time_is_up(address: str, client: RemotingClient, clock: Clock) -> None:
-    pull = asyncio.ensure_future(client.invoke(address, RequestCode.PULL_MESSAGE, PULL, timeout_ms=5000))
+    pull = asyncio.ensure_future(client.invoke(address, RequestCode.PULL_MESSAGE, WAITING, timeout_ms=5000))
     await asyncio.sleep(0.1)
     clock.set_back_ms = AN_HOUR_MS
     assert (await pull).code == ResponseCode.PULL_NOT_FOUND

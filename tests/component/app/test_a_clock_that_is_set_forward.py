@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 from rocketmq_broker.app import Broker
-from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers.name_server import GetRouteInfoRequestHeader
-from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.world import World, in_world
+from tests.component.app.conftest import small_broker
 from tests.e2e.clients import SEND
+from tests.unit.server.conftest import PULL
 
 FOUR_DAYS_MS = 4 * 24 * 3_600_000
 EVERY_HOUR = ";".join(f"{hour:02d}" for hour in range(24))
@@ -66,12 +66,8 @@ class Running:
 
 @asynccontextmanager
 async def running_broker(store: Path, clock: Clock) -> AsyncIterator[Running]:
-    settings = BrokerSettings(
-        store_path_root_dir=str(store), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=4000,
-        maped_file_size_commit_log=1 << 20, delete_when=EVERY_HOUR,
-    )  # fmt: skip
     with in_world(World(wall_ns=clock)):
-        broker = Broker(settings)
+        broker = small_broker(store, delete_when=EVERY_HOUR)
     await broker.start()
     running = Running(broker, clock)
     yield running
@@ -140,10 +136,7 @@ async def test_a_delayed_message_is_not_delivered_early(running: Running) -> Non
     running.set_clock(0)
     await running.do_what_timers_do()
     assert await running.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"now") == ResponseCode.SUCCESS
-    pull = PullMessageRequestHeader(
-        consumer_group="g", topic="orders", queue_id=0, queue_offset=0, max_msg_nums=32, sys_flag=4, commit_offset=0,
-        suspend_timeout_millis=0, subscription="*", sub_version=0,
-    )  # fmt: skip
+    pull = msgspec.structs.replace(PULL, sys_flag=4, subscription="*")
     answer = await running.client.invoke(running.broker.identity.address, RequestCode.PULL_MESSAGE, pull, timeout_ms=20_000)
     assert [record.body for record in decode_records(answer.body)] == [b"now"]
 

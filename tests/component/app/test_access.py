@@ -24,12 +24,12 @@ from rocketmq_broker.client import (
     SessionCredentials,
     TransactionProducer,
 )
-from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers.name_server import DeleteTopicFromNamesrvRequestHeader, GetRouteInfoRequestHeader
 from rocketmq_broker.remoting import ConnectionClosed, RemotingClient
 from tests.certificates import Authority
+from tests.component.app.conftest import small_broker
 from tests.e2e.clients import SEND
 
 TOPIC = "orders"
@@ -64,31 +64,24 @@ class Place:
         return {"namesrv_addr": self.namesrv_addr, "tls": self.tls, "credentials": credentials}
 
 
-def settings(home: Path, **more: Any) -> BrokerSettings:
-    return BrokerSettings(
-        store_path_root_dir=str(home / "store"), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=400,
-        maped_file_size_commit_log=1 << 20, acl_enable=True, rocketmq_home=str(home), transaction_time_out=100,
-        transaction_check_interval=100, **more,
-    )  # fmt: skip
-
-
-def new_broker(given: BrokerSettings) -> Broker:
-    return Broker(given)
+def guarded_broker(home: Path, accounts: str | None = ACCOUNTS, **settings: object) -> Broker:
+    """Creates a broker with access control. Without `accounts`, it has no account file."""
+    (home / "conf").mkdir(parents=True)
+    if accounts is not None:
+        (home / "conf" / "plain_acl.yml").write_text(accounts)
+    intervals = {"transaction_time_out": 100, "transaction_check_interval": 100}
+    return small_broker(home / "store", acl_enable=True, rocketmq_home=str(home), **intervals, **settings)
 
 
 @pytest.fixture
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "plain_acl.yml").write_text(ACCOUNTS)
     authority = Authority(tmp_path / "certificates")
     certificate = authority.sign("broker")
-    broker = new_broker(
-        settings(
-            tmp_path,
-            tls_server_mode="enforcing",
-            tls_server_cert_path=str(certificate.cert_path),
-            tls_server_key_path=str(certificate.key_path),
-        )
+    broker = guarded_broker(
+        tmp_path,
+        tls_server_mode="enforcing",
+        tls_server_cert_path=str(certificate.cert_path),
+        tls_server_key_path=str(certificate.key_path),
     )
     await broker.start()
     place = Place(broker.name_servers[0], f"127.0.0.1:{broker.identity.port - 2}", ClientTls(trust_cert_path=authority.cert_path))
@@ -245,9 +238,7 @@ async def test_only_an_admin_hides_a_topic_at_the_name_server(
 
 
 async def test_somebody_decided_who_may_ask_each_request_that_a_broker_answers(tmp_path: Path) -> None:
-    (tmp_path / "conf").mkdir()
-    (tmp_path / "conf" / "plain_acl.yml").write_text(ACCOUNTS)
-    broker = new_broker(settings(tmp_path))
+    broker = guarded_broker(tmp_path)
     await broker.start()
     answered = set(broker._dispatcher.codes)
     await broker.stop()
@@ -265,16 +256,13 @@ async def test_somebody_decided_who_may_ask_each_request_that_a_broker_answers(t
     ],
 )
 async def test_with_accounts_that_cannot_be_read_a_broker_does_not_start(tmp_path: Path, text: str | None, words: str) -> None:
-    (tmp_path / "conf").mkdir()
-    if text is not None:
-        (tmp_path / "conf" / "plain_acl.yml").write_text(text)
     with pytest.raises(StartError) as caught:
-        await new_broker(settings(tmp_path)).start()
+        await guarded_broker(tmp_path, text).start()
     assert words in str(caught.value)
     assert "tiny!" not in str(caught.value)
 
 
 async def test_with_a_certificate_that_cannot_be_read_a_broker_does_not_start(tmp_path: Path) -> None:
-    given = settings(tmp_path, tls_server_cert_path="/no/such/cert", tls_server_key_path="/no/such/key")
+    unreadable = {"tls_server_cert_path": "/no/such/cert", "tls_server_key_path": "/no/such/key"}
     with pytest.raises(StartError, match="/no/such/cert: No such file"):
-        await new_broker(given).start()
+        await guarded_broker(tmp_path, **unreadable).start()

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -27,19 +27,18 @@ def blocks(page: str) -> list[str]:
 
 
 async def test_the_blocks_of_the_page_run(
-    new_broker: Callable[..., Broker], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    start_broker: Callable[..., Awaitable[Broker]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
-    broker = new_broker(enable_property_filter=True)
-    await broker.start()
+    broker = await start_broker(enable_property_filter=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NAMESRV_ADDR", ";".join(broker.name_servers))
-    try:
-        for number, block in enumerate(blocks("client")):
-            code = compile(block, f"docs/client.md, block {number}", "exec", dont_inherit=True)
-            async with asyncio.timeout(60):
-                await asyncio.to_thread(exec, code, {"__name__": "__main__"})
-    finally:
-        await broker.stop()
+    for number, block in enumerate(blocks("client")):
+        code = compile(block, f"docs/client.md, block {number}", "exec", dont_inherit=True)
+        async with asyncio.timeout(60):
+            await asyncio.to_thread(exec, code, {"__name__": "__main__"})
     printed = capsys.readouterr().out
     assert printed.count("SEND_OK") == 5
     for word in (
@@ -58,19 +57,15 @@ async def test_the_blocks_of_the_page_run(
 
 
 async def test_the_example_of_each_page_of_the_api_runs(
-    new_broker: Callable[..., Broker], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    start_broker: Callable[..., Awaitable[Broker]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    broker = new_broker()
-    await broker.start()
+    broker = await start_broker()
     monkeypatch.setenv("NAMESRV_ADDR", ";".join(broker.name_servers))
-    try:
-        for page, printed in API.items():
-            (block,) = blocks(f"reference/{page}")
-            async with asyncio.timeout(60):
-                await asyncio.to_thread(exec, compile(block, f"docs/reference/{page}.md", "exec"), {"__name__": "__main__"})
-            assert capsys.readouterr().out == f"{printed}\n"
-    finally:
-        await broker.stop()
+    for page, printed in API.items():
+        (block,) = blocks(f"reference/{page}")
+        async with asyncio.timeout(60):
+            await asyncio.to_thread(exec, compile(block, f"docs/reference/{page}.md", "exec"), {"__name__": "__main__"})
+        assert capsys.readouterr().out == f"{printed}\n"
 
 
 def test_each_name_of_the_client_stands_on_one_page_of_the_api() -> None:

@@ -2,31 +2,26 @@
 
 import asyncio
 import zlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+
+import msgspec
 
 from rocketmq_broker.app import Broker
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
 from rocketmq_broker.message import MessageExt, sysflag
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 from rocketmq_broker.remoting.client import RemotingClient
-
-
-def header(sys_flag: int) -> SendMessageRequestHeaderV2:
-    return SendMessageRequestHeaderV2(
-        producer_group="stranger", topic="orders", default_topic="TBW102", default_topic_queue_nums=1, queue_id=0,
-        sys_flag=sys_flag, born_timestamp=1, flag=0, properties="UNIQ_KEY\x01M\x02",
-    )  # fmt: skip
+from tests.e2e.clients import SEND, running
 
 
 async def test_a_bomb_goes_to_the_dead_letters_and_what_follows_is_consumed(
-    new_broker: Callable[..., Broker], new_client: Callable[..., RemotingClient]
+    start_broker: Callable[..., Awaitable[Broker]], new_client: Callable[..., RemotingClient]
 ) -> None:
-    broker, stranger, seen = new_broker(), new_client(), list[bytes]()
-    await broker.start()
+    broker, stranger, seen = await start_broker(), new_client(), list[bytes]()
     address = broker.identity.address
     for body, sys_flag in ((b"first", 0), (zlib.compress(bytes(100_000_000), 9), sysflag.COMPRESSED), (b"second", 0)):
-        answer = await stranger.invoke(address, RequestCode.SEND_MESSAGE_V2, header(sys_flag), body, timeout_ms=30_000)
+        header = msgspec.structs.replace(SEND, sys_flag=sys_flag, properties="UNIQ_KEY\x01M\x02")
+        answer = await stranger.invoke(address, RequestCode.SEND_MESSAGE_V2, header, body, timeout_ms=30_000)
         assert answer.code == ResponseCode.SUCCESS, answer.remark
 
     def listener(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
@@ -38,16 +33,11 @@ async def test_a_bomb_goes_to_the_dead_letters_and_what_follows_is_consumed(
     )
     consumer.subscribe("orders")
     consumer.register_message_listener(listener)
-    await consumer.start()
-    try:
-        async with asyncio.timeout(60):
-            while not (  # noqa: ASYNC110 (nobody tells)
-                sorted(seen) == [b"first", b"second"]
-                and broker._serving is not None
-                and broker._serving.context.topic_table.get("%DLQ%credits") is not None
-                and all(not one.unacknowledged for one in consumer.progress)
-            ):
-                await asyncio.sleep(0.02)
-    finally:
-        await consumer.shutdown()
-        await broker.stop()
+    async with running(consumer), asyncio.timeout(60):
+        while not (  # noqa: ASYNC110 (nobody tells)
+            sorted(seen) == [b"first", b"second"]
+            and broker._serving is not None
+            and broker._serving.context.topic_table.get("%DLQ%credits") is not None
+            and all(not one.unacknowledged for one in consumer.progress)
+        ):
+            await asyncio.sleep(0.02)

@@ -20,7 +20,7 @@ from rocketmq_broker.protocol.command_codec import binary_frame, json_header
 from rocketmq_broker.protocol.command_header import CommandHeader, Header
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.protocol.ext_fields import encode_binary
-from tests.component.app.test_access import ACCOUNTS, new_broker, settings
+from tests.component.app.test_access import guarded_broker
 
 SECRET = "a long secret"
 OWN, FOREIGN = "own", "foreign"
@@ -74,9 +74,7 @@ def header_types(tmp_path_factory: pytest.TempPathFactory) -> dict[int, type[Com
 
 
 async def _header_types(home: Path) -> dict[int, type[CommandHeader]]:
-    (home / "conf").mkdir(parents=True)
-    (home / "conf" / "plain_acl.yml").write_text(ACCOUNTS)
-    broker = new_broker(settings(home))
+    broker = guarded_broker(home)
     await broker.start()
     found: dict[int, type[CommandHeader]] = {}
     try:

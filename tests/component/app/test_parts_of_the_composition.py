@@ -3,6 +3,7 @@
 import errno
 import logging
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -119,17 +120,15 @@ async def test_a_start_that_fails_leaves_nothing_behind(new_broker: Callable[...
     assert not (tmp_path / "abort").exists()
 
 
-async def test_a_broker_says_where_it_is_once_it_has_started(new_broker: Callable[..., Broker]) -> None:
+async def test_a_broker_says_where_it_is_once_it_has_started(new_broker: Callable[..., Broker], stack: AsyncExitStack) -> None:
     broker = new_broker()
     assert broker.metrics_url is None
     await broker.start()
-    try:
-        (name_server,) = broker.name_servers
-        assert name_server.startswith("127.0.0.1:")
-        assert broker.identity.address == f"127.0.0.1:{broker.identity.port}"
-        assert broker.identity.port > 0
-    finally:
-        await broker.stop()
+    stack.push_async_callback(broker.stop)
+    (name_server,) = broker.name_servers
+    assert name_server.startswith("127.0.0.1:")
+    assert broker.identity.address == f"127.0.0.1:{broker.identity.port}"
+    assert broker.identity.port > 0
 
 
 async def test_stopping_twice_is_stopping_once(new_broker: Callable[..., Broker], tmp_path: Path) -> None:

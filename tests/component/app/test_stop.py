@@ -1,25 +1,20 @@
 """Tests of a broker's work while it stops."""
 
 import asyncio
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
 from rocketmq_broker.app import Broker
-from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.unit.server.sending.test_reply_processor import REQUESTER, V2
 
 
-async def test_a_reply_that_was_taken_is_answered(tmp_path: Path) -> None:
-    settings = BrokerSettings(
-        store_path_root_dir=str(tmp_path), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=400,
-        maped_file_size_commit_log=1 << 20,
-    )  # fmt: skip
-    broker = Broker(settings)
-    await broker.start()
+async def test_a_reply_that_was_taken_is_answered(
+    start_broker: Callable[..., Awaitable[Broker]], new_client: Callable[..., RemotingClient]
+) -> None:
+    broker, requester, replier = await start_broker(), new_client(), new_client()
     address = broker.identity.address
-    requester, replier = RemotingClient(), RemotingClient()
     heartbeat = HeartbeatData(client_id=REQUESTER, producer_data_set=[ProducerData(group_name="requesters")])
     await requester.invoke(address, RequestCode.HEART_BEAT, None, heartbeat.encode())
     answer = asyncio.create_task(replier.invoke(address, RequestCode.SEND_REPLY_MESSAGE_V2, V2, b"hello", timeout_ms=20_000))
@@ -28,5 +23,3 @@ async def test_a_reply_that_was_taken_is_answered(tmp_path: Path) -> None:
             await asyncio.sleep(0)
     await broker.stop()
     assert (await answer).remark == f"push reply message to {REQUESTER} fail.", "its requester takes no replies"
-    await requester.close()
-    await replier.close()

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -28,11 +28,9 @@ TOPIC = "orders"
 
 
 @pytest.fixture
-async def namesrv_addr(new_broker: Callable[..., Broker]) -> AsyncIterator[str]:
-    broker = new_broker(transaction_time_out=20, transaction_check_interval=20)
-    await broker.start()
-    yield ";".join(broker.name_servers)
-    await broker.stop()
+async def namesrv_addr(start_broker: Callable[..., Awaitable[Broker]]) -> str:
+    broker = await start_broker(transaction_time_out=20, transaction_check_interval=20)
+    return ";".join(broker.name_servers)
 
 
 def consumer_of(namesrv_addr: str, group: str = "credits") -> PushConsumer:

@@ -1,7 +1,6 @@
 """Tests of topic attributes, which RocketMQ 5's tools and dashboard can set."""
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
@@ -36,29 +35,22 @@ class Tool:
 
 
 async def test_they_are_told_listed_kept_and_outlive_a_restart(
-    new_broker: Callable[..., Broker], new_client: Callable[..., RemotingClient], stack: AsyncExitStack
+    start_broker: Callable[..., Awaitable[Broker]], new_client: Callable[..., RemotingClient]
 ) -> None:
-    broker = new_broker()
-    await broker.start()
+    broker = await start_broker()
     tool = Tool(broker, new_client())
     assert await tool.make("orders", "+message.type=FIFO") == (ResponseCode.SUCCESS, None)
     assert await tool.make("orders") == (ResponseCode.SUCCESS, None), "a change of something else keeps them"
     await broker.stop()
-    broker = new_broker()
-    await broker.start()
-    stack.push_async_callback(broker.stop)
-    tool = Tool(broker, new_client())
+    tool = Tool(await start_broker(), new_client())
     assert (await tool.attributes("orders"), await tool.listed("orders")) == (FIFO, FIFO)
     assert (await tool.attributes("TBW102"), await tool.listed("TBW102")) == ({}, msgspec.UNSET)
 
 
 async def test_what_cannot_be_is_refused_and_makes_no_topic(
-    new_broker: Callable[..., Broker], new_client: Callable[..., RemotingClient], stack: AsyncExitStack
+    start_broker: Callable[..., Awaitable[Broker]], new_client: Callable[..., RemotingClient]
 ) -> None:
-    broker = new_broker()
-    await broker.start()
-    stack.push_async_callback(broker.stop)
-    client = new_client()
+    broker, client = await start_broker(), new_client()
     code, remark = await Tool(broker, client).make("orders", "+message.type=SOMETIMES")
     assert (code, (remark or "").partition(";")[0]) == (
         ResponseCode.SYSTEM_ERROR, "message.type=SOMETIMES: value not supported"

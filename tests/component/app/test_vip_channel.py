@@ -2,9 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable
 
+import msgspec
 import pytest
 
 from demo.ports import free_ports
@@ -14,16 +14,10 @@ from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerDat
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers.group import GetProducerConnectionListRequestHeader
-from rocketmq_broker.protocol.headers.pull import PullMessageRequestHeader
-from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 from rocketmq_broker.remoting.client import RefusingHandler, RemotingClient
 from rocketmq_broker.remoting.connections.connection import Connection
 from tests.e2e.clients import SEND
-
-PULL = PullMessageRequestHeader(
-    consumer_group="g", topic="orders", queue_id=0, queue_offset=0, max_msg_nums=1, sys_flag=4, commit_offset=0,
-    suspend_timeout_millis=0, subscription="*", sub_version=0,
-)  # fmt: skip
+from tests.unit.server.conftest import PULL
 
 
 class Asked(RefusingHandler):
@@ -37,30 +31,29 @@ class Asked(RefusingHandler):
             self.codes.put_nowait(request.code)
 
 
-async def start(broker: Broker, stack: AsyncExitStack) -> tuple[str, str]:
-    """Starts the broker, and returns the addresses of listenPort and of the VIP channel."""
-    await broker.start()
-    stack.push_async_callback(broker.stop)
+def addresses(broker: Broker) -> tuple[str, str]:
+    """Returns the addresses of listenPort and of the VIP channel."""
     identity = broker.identity
     return identity.address, f"{identity.host}:{identity.port - 2}"
 
 
 async def test_a_message_sent_there_is_pulled_from_listen_port(
-    new_broker: Callable[..., Broker], new_client: Callable[..., RemotingClient], stack: AsyncExitStack
+    start_broker: Callable[..., Awaitable[Broker]], new_client: Callable[..., RemotingClient]
 ) -> None:
-    address, vip_address = await start(new_broker(), stack)
+    address, vip_address = addresses(await start_broker())
     asking = new_client()
     sent = await asking.invoke(vip_address, RequestCode.SEND_MESSAGE_V2, SEND, b"hello")
     assert sent.code == ResponseCode.SUCCESS
-    assert (await asking.invoke(vip_address, RequestCode.PULL_MESSAGE, PULL)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-    pulled = await asking.invoke(address, RequestCode.PULL_MESSAGE, PULL)
+    pull = msgspec.structs.replace(PULL, sys_flag=4, subscription="*")
+    assert (await asking.invoke(vip_address, RequestCode.PULL_MESSAGE, pull)).code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    pulled = await asking.invoke(address, RequestCode.PULL_MESSAGE, pull)
     assert (pulled.code, b"hello" in pulled.body) == (ResponseCode.SUCCESS, True)
 
 
 async def test_a_producer_known_by_either_port_is_one_of_its_group_and_is_checked_back_there(
-    new_broker: Callable[..., Broker], new_client: Callable[..., RemotingClient], stack: AsyncExitStack
+    start_broker: Callable[..., Awaitable[Broker]], new_client: Callable[..., RemotingClient]
 ) -> None:
-    address, vip_address = await start(new_broker(transaction_time_out=0, transaction_check_interval=1), stack)
+    address, vip_address = addresses(await start_broker(transaction_time_out=0, transaction_check_interval=1))
     asked = Asked()
     producer = new_client(asked)
     heartbeat = HeartbeatData(client_id="client@1", producer_data_set=[ProducerData(group_name="p")])
@@ -69,18 +62,14 @@ async def test_a_producer_known_by_either_port_is_one_of_its_group_and_is_checke
         address, RequestCode.GET_PRODUCER_CONNECTION_LIST, GetProducerConnectionListRequestHeader(producer_group="p")
     )
     assert [one.client_id for one in ProducerConnection.decode(listed.body).connection_set] == ["client@1"]
-    half = SendMessageRequestHeaderV2(
-        producer_group="p", topic="orders", default_topic="TBW102", default_topic_queue_nums=4, queue_id=0, sys_flag=4,
-        born_timestamp=1, flag=0, properties="TRAN_MSG\1true\2PGROUP\1p\2UNIQ_KEY\1K\2",
-    )  # fmt: skip
+    half = msgspec.structs.replace(SEND, sys_flag=4, properties="TRAN_MSG\1true\2PGROUP\1p\2UNIQ_KEY\1K\2")
     assert (await producer.invoke(address, RequestCode.SEND_MESSAGE_V2, half, b"half")).code == ResponseCode.SUCCESS
     async with asyncio.timeout(30):
         assert await asked.codes.get() == RequestCode.CHECK_TRANSACTION_STATE
 
 
-async def test_a_stopped_broker_leaves_both_ports(new_broker: Callable[..., Broker], stack: AsyncExitStack) -> None:
-    broker = new_broker()
-    await broker.start()
+async def test_a_stopped_broker_leaves_both_ports(start_broker: Callable[..., Awaitable[Broker]]) -> None:
+    broker = await start_broker()
     port = broker.identity.port
     await broker.stop()
     for left in (port, port - 2):
