@@ -7,7 +7,7 @@ from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.protocol.bodies.heartbeat import SubscriptionData
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
-from rocketmq_broker.server.clients.message_filters import MessageFilters
+from rocketmq_broker.server.clients.message_filters import MessageFilters, parse_tags, wanted_codes
 
 FILTERS = MessageFilters(is_property_filter_enabled=True)
 WITHOUT = MessageFilters(is_property_filter_enabled=False)
@@ -21,6 +21,29 @@ def refusal(call: object, *arguments: object) -> tuple[ResponseCode, str]:
     with pytest.raises(RequestRefused) as refused:
         call(*arguments)  # type: ignore[operator]
     return refused.value.code, refused.value.remark
+
+
+@pytest.mark.parametrize("expression", ["*", "", None])
+def test_a_star_or_nothing_wants_everything(expression: str | None) -> None:
+    assert parse_tags(expression) is None
+
+
+def test_tags_are_separated_by_two_bars() -> None:
+    assert parse_tags(" A || B||") == {tags_code("A"), tags_code("B")}
+
+
+def test_bars_alone_cannot_be_parsed() -> None:
+    assert refusal(parse_tags, "||")[0] is ResponseCode.SUBSCRIPTION_PARSE_FAILED
+
+
+def test_a_heartbeats_codes_are_taken_as_they_are() -> None:
+    assert wanted_codes(SubscriptionData(topic="t", sub_string="*", code_set=[1])) is None
+    assert wanted_codes(SubscriptionData(topic="t", sub_string="A", code_set=[65])) == {65}
+
+
+def test_a_subscription_of_megabytes_is_refused() -> None:
+    with pytest.raises(RequestRefused, match="limit 65536"):
+        parse_tags("A||" * 30_000)
 
 
 @pytest.mark.parametrize("kind", ["TAG", "", None])

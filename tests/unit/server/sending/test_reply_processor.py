@@ -22,17 +22,16 @@ from rocketmq_broker.server.sending import reply_processor
 from rocketmq_broker.server.sending.reply_processor import ReplyProcessor
 from rocketmq_broker.server.sending.send_processor import SendDestination
 from rocketmq_broker.store import StoreUnwritable
+from tests.e2e.clients import SEND
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
 REPLY_TOPIC = "DefaultCluster_REPLY_TOPIC"
 REQUESTER = "client@10.0.0.1:1111"
 PROPERTIES = {"MSG_TYPE": "reply", "CORRELATION_ID": "c-1", "REPLY_TO_CLIENT": REQUESTER, "TTL": "3000", "WAIT": "true"}
-V2 = SendMessageRequestHeaderV2(
+V2 = msgspec.structs.replace(
+    SEND,
     producer_group="repliers",
     topic=REPLY_TOPIC,
-    default_topic="TBW102",
-    default_topic_queue_nums=4,
-    queue_id=0,
     sys_flag=sysflag.COMPRESSED,
     born_timestamp=START_MS - 5,
     flag=7,

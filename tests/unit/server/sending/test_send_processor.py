@@ -16,19 +16,11 @@ from rocketmq_broker.server.sending.send_processor import BATCHED_AT_ONCE, MAX_B
 from rocketmq_broker.server.sending.sent_properties import MAX_KEYS, MAX_KEYS_OF_A_BATCH, MAX_PROPERTIES_OF_A_BATCH
 from rocketmq_broker.transaction.errors import DelayedTransaction
 from rocketmq_broker.transaction.transitions import half_properties
+from tests.e2e.clients import SEND
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
-V2 = SendMessageRequestHeaderV2(
-    producer_group="p",
-    topic="orders",
-    default_topic="TBW102",
-    default_topic_queue_nums=4,
-    queue_id=0,
-    sys_flag=0,
-    born_timestamp=START_MS - 5,
-    flag=7,
-    properties=properties.encode({"KEYS": "k", "WAIT": "true", "TAGS": "created"}).decode(),
-)
+SENT = properties.encode({"KEYS": "k", "WAIT": "true", "TAGS": "created"}).decode()
+V2 = msgspec.structs.replace(SEND, born_timestamp=START_MS - 5, flag=7, properties=SENT)
 
 
 def v2(**changes: object) -> SendMessageRequestHeaderV2:

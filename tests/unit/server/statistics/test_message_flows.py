@@ -124,12 +124,3 @@ def test_a_group_is_counted_apart_in_each_topic() -> None:
     assert flows.pulled_per_second("orders", "g") == 3.0
     assert flows.pulled_per_second("credits", "g") == 1.0
     assert flows.pulled_per_second("orders", "other") == 0.0
-
-
-def test_todays_count_starts_at_midnight() -> None:
-    statistics = BrokerStatistics(start_ms=NOW_MS, messages_put=7, messages_got=5)
-    statistics.sample(NOW_MS)
-    statistics.sample(NOW_MS + 1000)
-    assert statistics.put_at_midnight == 0
-    statistics.sample(NOW_MS + 25 * 3_600_000)
-    assert (statistics.put_at_midnight, statistics.got_at_midnight) == (7, 5)

@@ -35,10 +35,11 @@ def test_rates_of_a_broker_that_just_started_are_of_its_samples() -> None:
 
 
 def test_a_day_ends_at_midnight() -> None:
-    statistics = sampled(1)
+    statistics = sampled(2)
+    assert statistics.put_at_midnight == 0
     statistics.sample(NOON_MS + 24 * 3_600_000)
-    assert (statistics.put_at_midnight, statistics.put_yesterday) == (2, 0)
+    assert (statistics.put_at_midnight, statistics.put_yesterday) == (4, 0)
     statistics.messages_put += 5
     statistics.sample(NOON_MS + 48 * 3_600_000)
-    assert (statistics.put_at_midnight, statistics.put_yesterday) == (7, 2)
-    assert (statistics.got_at_midnight, statistics.got_yesterday) == (1, 1)
+    assert (statistics.put_at_midnight, statistics.put_yesterday) == (9, 4)
+    assert (statistics.got_at_midnight, statistics.got_yesterday) == (2, 2)
