@@ -5,6 +5,7 @@ from typing import Final
 
 from rocketmq_broker.client.errors import BrokerError
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.calls import ask_for_success
 from rocketmq_broker.message import topics
 from rocketmq_broker.protocol.bodies.parked_admin import ParkedCounts
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
@@ -51,7 +52,9 @@ class ParkedRequests:
             answer = await self._calls.ask_at(address, AdminRequestCode.COUNT_PARKED_MESSAGES, None, timeout_ms=TIMEOUT_MS)
             if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
                 return await self._stored(address, topic)
-            return of_group(ParkedCounts.decode(_successful(answer, address).body))
+            if answer.code != ResponseCode.SUCCESS:
+                raise BrokerError(answer.code, answer.remark, address)
+            return of_group(ParkedCounts.decode(answer.body))
         except ProtocolError as error:
             raise BrokerError(ResponseCode.SYSTEM_ERROR, f"the response cannot be decoded: {error}", address) from error
 
@@ -62,10 +65,4 @@ class ParkedRequests:
         return max(0, end.decode_header(GetMaxOffsetResponseHeader).offset - first_offset)
 
     async def _ask(self, address: str, code: RequestCode, header: CommandHeader) -> RemotingCommand:
-        return _successful(await self._calls.ask_at(address, code, header, timeout_ms=TIMEOUT_MS), address)
-
-
-def _successful(answer: RemotingCommand, address: str) -> RemotingCommand:
-    if answer.code != ResponseCode.SUCCESS:
-        raise BrokerError(answer.code, answer.remark, address)
-    return answer
+        return await ask_for_success(self._calls.remoting, address, code, header, timeout_ms=TIMEOUT_MS)

@@ -5,13 +5,13 @@ import logging
 from rocketmq_broker.client.errors import ClientError, MessageRefused
 from rocketmq_broker.client.producer.message_sender import MessageSender
 from rocketmq_broker.client.pull.group_requests import GroupRequests
+from rocketmq_broker.client.push.listener_call import TO_THE_DEAD_LETTERS
 from rocketmq_broker.message import Message, MessageExt, properties, topics
 
 logger = logging.getLogger(__name__)
 
 _FIRST_DELAY_LEVEL = 3
 """The delay level of the first redelivery, 10 s by default."""
-_TO_THE_DEAD_LETTERS = -1
 _NOT_COPIED = (
     properties.TRANSACTION_PREPARED,
     properties.DELAY_TIME_LEVEL,
@@ -37,7 +37,7 @@ class MessageReturn:
         """
         if await self._take_back(message, delay_level, "sending it to the retry topic"):
             return True
-        limit = 0 if delay_level == _TO_THE_DEAD_LETTERS else self._max_reconsume_times
+        limit = 0 if delay_level == TO_THE_DEAD_LETTERS else self._max_reconsume_times
         return await self._send_again(message, message.reconsume_times + 1, limit)
 
     async def give_way(self, message: MessageExt, delay_level: int) -> bool:
@@ -58,7 +58,7 @@ class MessageReturn:
             return True
         except MessageRefused as error:
             logger.warning("message %s cannot be sent again: %s; moving it to the dead-letter topic", message.message_id, error)
-            return await self._take_back(message, _TO_THE_DEAD_LETTERS, "calling the listener again later")
+            return await self._take_back(message, TO_THE_DEAD_LETTERS, "calling the listener again later")
         except ClientError as error:
             logger.warning(
                 "message %s could not be sent to the retry topic: %s; calling the listener again later", message.message_id, error

@@ -114,9 +114,8 @@ class OrderlyConsumption:
 
     async def _is_given_up(self, message: MessageExt) -> bool:
         """Moves the message to the dead-letter topic if no redelivery is left. Returns False if it must be delivered again."""
-        if isinstance(message, UnreadableMessage):
-            return self.message_return is None or await self.message_return.to_dead_letters(message)
-        if self.max_reconsume_times is None or message.reconsume_times < self.max_reconsume_times:
+        has_redelivery_left = self.max_reconsume_times is None or message.reconsume_times < self.max_reconsume_times
+        if has_redelivery_left and not isinstance(message, UnreadableMessage):
             return False
         return self.message_return is None or await self.message_return.to_dead_letters(message)
 
