@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.client.instance.access import open_remoting
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.heartbeats import Heartbeats
 from rocketmq_broker.client.instance.name_servers import NameServers, name_server_addresses
 from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS, Routes
@@ -57,6 +58,7 @@ class ClientInstance:
         self.remoting = open_remoting(self._dispatcher, credentials, tls, os.environ, rpc_hook)
         self.name_servers = NameServers(addresses, self.remoting)
         self.routes = Routes(self.name_servers, queues_of_new_topics=queues_of_new_topics)
+        self.calls = BrokerCalls(self.remoting, self.routes)
         self.heartbeats = Heartbeats(self.remoting, self.routes, lambda: membership(self.client_id))
         self._is_stopping = False
 

@@ -105,7 +105,7 @@ class Routes:
             raise NoRoute(f"no broker accepts messages for topic {topic}: its masters are down or it is read-only")
         raise NoRoute(
             f"no broker has topic {topic}, and none creates it automatically (autoCreateTopicEnable): check that a broker "
-            f"is registered at {';'.join(self._name_servers.addresses)}, and create the topic with Producer.create_topic"
+            f"is registered at {self.namesrv_addr}, and create the topic with Producer.create_topic"
         )
 
     def _known_queues(self, topic: str) -> list[MessageQueue]:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Never
 
 from rocketmq_broker.acl import SessionCredentials
@@ -13,7 +14,6 @@ from rocketmq_broker.client.checks.argument_check import check_target
 from rocketmq_broker.client.checks.lifecycle import Lifecycle, RunsWithin
 from rocketmq_broker.client.checks.settings_check import check_group, check_topic, check_whole_number, refuse_unknown
 from rocketmq_broker.client.errors import NoRoute
-from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance, RequestHandlers
 from rocketmq_broker.client.instance.namespace import Namespace
 from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
@@ -85,11 +85,14 @@ class Producer(RunsWithin):
         check_whole_number("default_topic_queue_nums", default_topic_queue_nums, minimum=1)
         self.group = group
         """The group as brokers know it, with the namespace."""
-        self._namesrv_addr = namesrv_addr
-        self._credentials = credentials
-        self._tls = tls
-        self._rpc_hook = rpc_hook
-        self._queues_of_new_topics = default_topic_queue_nums
+        self._new_instance = partial(
+            ClientInstance,
+            namesrv_addr=namesrv_addr,
+            credentials=credentials,
+            tls=tls,
+            rpc_hook=rpc_hook,
+            queues_of_new_topics=default_topic_queue_nums,
+        )
         self._settings = SendSettings(
             timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
         )
@@ -101,16 +104,8 @@ class Producer(RunsWithin):
         """Starts the producer, which registers with each broker once that broker can be reached."""
         self._lifecycle.require_new()
         world = current_world()
-        instance = ClientInstance(
-            world,
-            self._namesrv_addr,
-            self._membership,
-            credentials=self._credentials,
-            tls=self._tls,
-            rpc_hook=self._rpc_hook,
-            queues_of_new_topics=self._queues_of_new_topics,
-        )
-        requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
+        instance = self._new_instance(world, membership=self._membership)
+        requests = SendRequests(instance.calls)
         ids = UniqueIdMaker(world, instance.client_ip)
         sender = MessageSender(self.group, requests, instance.routes, ids, self._settings, world, self._namespace)
         instance.answer(self._handlers())
@@ -199,9 +194,7 @@ class Producer(RunsWithin):
         """
         topic = self._namespace.wrap(topic)
         check_topic(topic)
-        running = self._lifecycle.running()
-        calls = BrokerCalls(running.instance.remoting, running.instance.routes)
-        return await Sendability(calls, running.sender.latest).why_unsendable(topic)
+        return await self._sendability().why_unsendable(topic)
 
     async def refusing_brokers(self, topic: str) -> list[str]:
         """Returns one reason for each broker of the topic that would not store a message now.
@@ -210,9 +203,11 @@ class Producer(RunsWithin):
         """
         topic = self._namespace.wrap(topic)
         check_topic(topic)
+        return await self._sendability().refusing_brokers(topic)
+
+    def _sendability(self) -> Sendability:
         running = self._lifecycle.running()
-        calls = BrokerCalls(running.instance.remoting, running.instance.routes)
-        return await Sendability(calls, running.sender.latest).refusing_brokers(topic)
+        return Sendability(running.instance.calls, running.sender.latest)
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Returns the queues for sending to the topic. Raises NoRoute or NameServerUnreachable."""
@@ -232,7 +227,7 @@ class Producer(RunsWithin):
         masters = [] if info is None else [broker.master_address for broker in info.broker_addr_table.values()]
         addresses = [address for address in masters if address]
         if not addresses:
-            raise NoRoute(f"no broker is registered at {';'.join(instance.name_servers.addresses)}: start a broker")
+            raise NoRoute(f"no broker is registered at {instance.routes.namesrv_addr}: start a broker")
         await asyncio.gather(*(running.requests.create_topic(address, topic, queue_count) for address in addresses))
         await self._until_known(instance, topic)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Never
 
 from rocketmq_broker.acl import SessionCredentials
@@ -16,7 +17,6 @@ from rocketmq_broker.client.checks.settings_check import (
     refuse_unknown,
 )
 from rocketmq_broker.client.errors import IllegalConfiguration, NoRoute
-from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.instance.namespace import Namespace
 from rocketmq_broker.client.pull.pull_loop import PullSettings
@@ -82,10 +82,9 @@ class PullConsumer(RunsWithin):
         check_whole_number("pull_threshold_for_queue", pull_threshold_for_queue, minimum=1, maximum=65535)
         self.group = group
         """The group as brokers know it, with the namespace."""
-        self._namesrv_addr = namesrv_addr
-        self._credentials = credentials
-        self._tls = tls
-        self._rpc_hook = rpc_hook
+        self._new_instance = partial(
+            ClientInstance, namesrv_addr=namesrv_addr, credentials=credentials, tls=tls, rpc_hook=rpc_hook
+        )
         self._start_at = StartingOffset(consume_from_where, consume_timestamp_ms)
         self._settings = PullSettings(
             batch_size=pull_batch_size,
@@ -101,10 +100,8 @@ class PullConsumer(RunsWithin):
         """Starts the consumer. Brokers may be unreachable."""
         self._lifecycle.require_new()
         world = current_world()
-        instance = ClientInstance(
-            world, self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls, rpc_hook=self._rpc_hook
-        )
-        requests = QueueRequests(BrokerCalls(instance.remoting, instance.routes))
+        instance = self._new_instance(world, membership=self._membership)
+        requests = QueueRequests(instance.calls)
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.start()
         read_ahead = ReadAhead(self.group, requests, self._start_at, self._settings, world)

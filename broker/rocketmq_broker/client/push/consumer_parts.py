@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.listeners import MessageListener
 from rocketmq_broker.client.producer.message_sender import MessageSender, SendRequests, SendSettings
@@ -49,22 +48,21 @@ class ConsumerParts:
     ) -> None:
         """`subscriptions` may change while the consumer runs. `results` stores positions in the listener's database."""
         world = instance.world
-        calls = BrokerCalls(instance.remoting, instance.routes)
         self._group = group
         self._instance = instance
         self._settings = settings
         self._subscriptions = subscriptions
         self._is_orderly = is_orderly
         self._results = results
-        self._queue_requests = QueueRequests(calls, max_body_length=settings.max_body_size)
-        self._group_requests = GroupRequests(calls)
+        self._queue_requests = QueueRequests(instance.calls, max_body_length=settings.max_body_size)
+        self._group_requests = GroupRequests(instance.calls)
         self._statistics = ConsumerStatistics(world.steady_s)
         self._runner = runner_of(listener, f"listener-{group[:100]}", settings.consume_thread_max, world)
         self.direct = DirectConsumption(listener, self._runner, world, is_orderly=is_orderly)
         self.subscription_check = SubscriptionCheck(group, instance.client_id, instance.routes, self._group_requests)
         self.store = self._offset_store()
         self.locks = self._queue_locks()
-        self.consumption = self._consumption(listener, calls)
+        self.consumption = self._consumption(listener)
         start = StartingOffset(settings.consume_from_where, settings.consume_timestamp_ms)
         self.assignment = Assignment(
             self.consumption,
@@ -89,7 +87,7 @@ class ConsumerParts:
         """Returns a view of the consumer's state, for operators' requests."""
         return ConsumerState(
             group=self._group,
-            name_servers=";".join(self._instance.name_servers.addresses),
+            name_servers=self._instance.routes.namesrv_addr,
             settings=self._settings,
             subscriptions=self._subscriptions,
             process_queues=lambda: self.assignment.process_queues,
@@ -120,9 +118,9 @@ class ConsumerParts:
             return None
         return OwnQueueLocks(self._group, self._instance.client_id, self._group_requests, self._instance.world.steady_s)
 
-    def _consumption(self, listener: MessageListener, calls: BrokerCalls) -> Consumption:
+    def _consumption(self, listener: MessageListener) -> Consumption:
         settings = self._settings
-        message_return = None if settings.is_broadcasting else self._message_return(calls)
+        message_return = None if settings.is_broadcasting else self._message_return()
         if self._is_orderly:
             return OrderlyConsumption(
                 listener,
@@ -143,8 +141,8 @@ class ConsumerParts:
             statistics=self._statistics,
         )
 
-    def _message_return(self, calls: BrokerCalls) -> MessageReturn:
-        instance, requests = self._instance, SendRequests(calls)
+    def _message_return(self) -> MessageReturn:
+        instance, requests = self._instance, SendRequests(self._instance.calls)
         ids = UniqueIdMaker(instance.world, instance.client_ip)
         sender = MessageSender(_INNER_PRODUCER_GROUP, requests, instance.routes, ids, SendSettings(), instance.world)
         return MessageReturn(self._group, self._group_requests, sender, self._settings.redeliveries)

@@ -5,6 +5,7 @@ import logging
 import warnings
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TypeVar, Unpack
 
 from rocketmq_broker.acl import SessionCredentials
@@ -12,7 +13,6 @@ from rocketmq_broker.client.checks.lifecycle import Lifecycle, RunsWithin
 from rocketmq_broker.client.checks.listener_check import check_message_listener
 from rocketmq_broker.client.checks.settings_check import check_group, check_topic, refuse_unknown
 from rocketmq_broker.client.errors import ClientError, IllegalConfiguration, NotRunning
-from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.heartbeats import Heartbeats
 from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.instance.namespace import Namespace
@@ -85,10 +85,9 @@ class PushConsumer(RunsWithin):
         self.settings = ConsumerSettings(**settings)
         self.group = group
         """The group as brokers know it, with the namespace."""
-        self._namesrv_addr = namesrv_addr
-        self._credentials = credentials
-        self._tls = tls
-        self._rpc_hook = rpc_hook
+        self._new_instance = partial(
+            ClientInstance, namesrv_addr=namesrv_addr, credentials=credentials, tls=tls, rpc_hook=rpc_hook
+        )
         if results is not None and self.settings.is_broadcasting:
             raise IllegalConfiguration(
                 f"consumer {group} is broadcasting: the parameter results requires MessageModel.CLUSTERING"
@@ -213,7 +212,7 @@ class PushConsumer(RunsWithin):
         For Apache's brokers, counts all dead letters of the group. Raises ClientError if a broker does not respond.
         """
         instance = self._lifecycle.running().instance
-        requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
+        requests = ParkedRequests(instance.calls)
         return sum(await asyncio.gather(*(requests.dead_letters(address, self.group) for address in instance.routes.masters)))
 
     async def start(self) -> None:
@@ -228,14 +227,7 @@ class PushConsumer(RunsWithin):
         if not self._subscriptions:
             raise IllegalConfiguration(f"consumer {self.group} has no subscription: call subscribe first")
         self._add_retry_topic()
-        instance = ClientInstance(
-            current_world(),
-            self._namesrv_addr,
-            self._membership,
-            credentials=self._credentials,
-            tls=self._tls,
-            rpc_hook=self._rpc_hook,
-        )
+        instance = self._new_instance(current_world(), membership=self._membership)
         parts = ConsumerParts(
             self.group, instance, self.settings, self._subscriptions, with_namespace(self._listener, self._namespace),
             is_orderly=self._is_orderly, results=self._results,

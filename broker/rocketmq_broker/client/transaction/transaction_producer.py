@@ -8,7 +8,6 @@ from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.client.checks.settings_check import check_whole_number, refuse_unknown
 from rocketmq_broker.client.errors import ClientError, MessageRefused
 from rocketmq_broker.client.event_loop_thread import CallNotMade
-from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.calls import ask_for_success
 from rocketmq_broker.client.instance.instance import RequestHandlers
 from rocketmq_broker.client.instance.parked_requests import ParkedRequests
@@ -113,7 +112,7 @@ class TransactionProducer(Producer):
         For Apache's brokers, counts the discarded messages of all groups. Raises ClientError if a broker does not respond.
         """
         instance = self._lifecycle.running().instance
-        requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
+        requests = ParkedRequests(instance.calls)
         return sum(await asyncio.gather(*(requests.discarded(address, self.group) for address in instance.routes.masters)))
 
     async def end_transaction(self, transaction_id: str, state: LocalTransactionState) -> None:
@@ -129,8 +128,7 @@ class TransactionProducer(Producer):
         if state is LocalTransactionState.UNKNOWN:
             raise ValueError("state must be COMMIT_MESSAGE or ROLLBACK_MESSAGE, not UNKNOWN")
         instance = self._lifecycle.running().instance
-        calls = BrokerCalls(instance.remoting, instance.routes)
-        address, half = await HalfSearch(calls).newest(transaction_id)
+        address, half = await HalfSearch(instance.calls).newest(transaction_id)
         header = end_from_outside(self.group, half, transaction_id, state)
         await ask_for_success(
             instance.remoting, address, RequestCode.END_TRANSACTION, header, timeout_ms=self._settings.timeout_ms
