@@ -1,6 +1,6 @@
 """TLS on the same port as plain connections (RocketMQ's TlsHelper and HandshakeHandler)."""
 
-from rocketmq_broker.remoting.tls.client_context import client_context
+from rocketmq_broker.remoting.tls.contexts import client_context
 from rocketmq_broker.remoting.tls.errors import TlsError, TlsUnusable, is_about_certificate, words_of
 from rocketmq_broker.remoting.tls.opening import Opening
 from rocketmq_broker.remoting.tls.server_contexts import ServerContexts

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from rocketmq_broker.remoting.tls.errors import TlsUnusable
+from rocketmq_broker.remoting.tls.settings import ClientTls
 
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """The allowed ciphers of TLS 1.2. All ciphers of TLS 1.3 have forward secrecy and are authenticated."""
@@ -16,6 +17,23 @@ def new_context(protocol: int) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_CIPHERS)
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    return context
+
+
+def client_context(settings: ClientTls) -> ssl.SSLContext:
+    """Returns the TLS context of a client's connections. Raises TlsUnusable."""
+    context = new_context(ssl.PROTOCOL_TLS_CLIENT)
+    if not settings.auth_server:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif settings.trust_cert_path is not None:
+        load_trusted(context, settings.trust_cert_path)
+    else:
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    if not settings.check_hostname:
+        context.check_hostname = False
+    if settings.cert_path is not None and settings.key_path is not None:
+        load_certificate(context, settings.cert_path, settings.key_path, settings.key_password)
     return context
 
 
