@@ -112,16 +112,6 @@ async def test_all_requests_of_one_read_come_in_one_call_and_the_answers_in_one_
     writer.close()
 
 
-async def test_what_is_sent_at_once_leaves_at_once_and_after_what_was_sent_before(server: RemotingServer, echo: Echo) -> None:
-    with socket.create_connection(("127.0.0.1", server.port)) as peer:
-        await until(lambda: echo.connected)
-        first, second, third = (encode_request(1, opaque=opaque) for opaque in range(3))
-        echo.connected[0].send(first)
-        echo.connected[0].send_at_once([second, third])
-        # Nobody gave the event loop a turn.
-        assert [command.opaque for command in FrameDecoder().feed(peer.recv(65536))] == [0, 1, 2]
-
-
 async def test_an_answer_that_does_not_come_is_given_up_in_time(
     server: RemotingServer, client: RemotingClient, echo: Echo
 ) -> None:
@@ -290,39 +280,6 @@ async def test_a_peer_that_does_not_read_is_not_read_from(echo: Echo) -> None:
     async with asyncio.timeout(20):
         while answered < 200:
             answered += len(decoder.feed(await reader.read(1 << 20)))
-    writer.close()
-    await server.stop()
-
-
-async def test_a_peer_that_is_sent_more_than_the_limit_without_reading_is_cut_off(echo: Echo) -> None:
-    limits = ConnectionLimits(max_unsent_bytes=1024 * 1024)
-    server = RemotingServer("127.0.0.1", 0, echo, steady_ns=time.monotonic_ns, limits=limits)
-    await server.start()
-    _, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
-    await until(lambda: echo.connected)
-    while echo.connected[0].is_open:
-        echo.connected[0].invoke_oneway(1, None, bytes(100_000))
-        await asyncio.sleep(0)
-    await until(lambda: echo.disconnected)
-    assert echo.disconnected == echo.connected
-    writer.close()
-    await server.stop()
-
-
-async def test_a_burst_for_a_peer_that_does_not_read_does_not_pile_up(echo: Echo) -> None:
-    limits = ConnectionLimits(high_water_bytes=64 * 1024, max_unsent_bytes=1024 * 1024)
-    server = RemotingServer("127.0.0.1", 0, echo, steady_ns=time.monotonic_ns, limits=limits)
-    await server.start()
-    _, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
-    await until(lambda: echo.connected)
-    connection = echo.connected[0]
-
-    for _ in range(200):
-        connection.send(bytes(100_000))
-
-    assert not connection.is_open
-    assert sum(map(len, connection._unsent)) <= limits.high_water_bytes
-    await until(lambda: echo.disconnected)
     writer.close()
     await server.stop()
 
