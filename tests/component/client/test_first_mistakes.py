@@ -6,7 +6,6 @@ import pytest
 
 from rocketmq_broker.client import (
     IllegalConfiguration,
-    LocalTransactionState,
     NameServerUnreachable,
     NotRunning,
     Producer,
@@ -29,17 +28,6 @@ async def test_another_program_in_place_of_a_name_server_is_named() -> None:
         async with running(Producer("p", namesrv_addr=address, send_timeout_ms=50)) as producer:
             with pytest.raises(NameServerUnreachable, match=f"check that {address} is the address of a name server"):
                 await producer.send(Message.of("orders", b"x"))
-
-
-async def test_a_second_start_changes_nothing(rocketmq: RocketMQ) -> None:
-    producer = TransactionProducer("p", Transactions(), namesrv_addr=rocketmq.namesrv_addr, **PATIENT)
-    async with running(producer):
-        with pytest.raises(NotRunning, match="producer p is already started: start it once"):
-            await producer.start()
-        sent = await producer.send_message_in_transaction(Message.of("orders", b"x"))
-        assert sent.local_transaction_state is LocalTransactionState.COMMIT_MESSAGE
-    with pytest.raises(NotRunning, match="producer p was shut down and cannot be started again: create a new one"):
-        await producer.start()
 
 
 async def test_what_is_no_message_is_refused_by_each_way_to_send(rocketmq: RocketMQ) -> None:

@@ -126,16 +126,3 @@ async def test_with_broadcasting_everyone_gets_everything_once_even_after_a_rest
             await rocketmq.wait_until(lambda: "new" in restarted.bodies)
     assert set(first.bodies) == set(second.bodies) == numbers(20)
     assert restarted.bodies == ["new"]
-
-
-async def test_only_messages_with_a_wanted_tag_arrive(rocketmq: RocketMQ) -> None:
-    inbox = Inbox()
-    wanting = consumer(rocketmq.namesrv_addr, "group", "orders", inbox)
-    wanting.subscribe("orders", "Aa || paid")
-    async with running(Producer("p", namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer:
-        await producer.create_topic("orders", 1)
-        for tag in ("BB", "Aa", "other", "paid"):  # Aa and BB have the same hash code
-            await producer.send(Message.of("orders", tag.encode(), tags=tag))
-        async with running(wanting):
-            await rocketmq.wait_until(lambda: len(inbox.bodies) == 2)
-    assert inbox.bodies == ["Aa", "paid"]
