@@ -1,6 +1,6 @@
 """Locks of an orderly consumer are held only as long as the broker granted them."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import cast
 
 import pytest
@@ -41,83 +41,73 @@ def clock() -> SteadyClock:
     return SteadyClock(100.0)
 
 
-def locks_at(brokers: Brokers, clock: SteadyClock | None = None) -> OwnQueueLocks:
-    return OwnQueueLocks("group", "client", cast(GroupRequests, brokers), clock or SteadyClock(100.0))
+@pytest.fixture
+def brokers() -> Brokers:
+    return Brokers()
 
 
-async def test_a_lock_that_is_had_is_held() -> None:
-    locks = locks_at(Brokers())
+@pytest.fixture
+async def locks(brokers: Brokers, clock: SteadyClock) -> AsyncIterator[OwnQueueLocks]:
+    locks = OwnQueueLocks("group", "client", cast(GroupRequests, brokers), clock)
+    yield locks
+    await locks.stop()
+
+
+async def test_a_lock_that_is_had_is_held(locks: OwnQueueLocks) -> None:
     assert not locks.holds(QUEUE)
     assert await locks.acquire(QUEUE)
     assert locks.holds(QUEUE)
     assert not locks.holds(OTHER)
-    await locks.stop()
 
 
-async def test_a_queue_that_another_has_is_not_had() -> None:
-    brokers = Brokers()
+async def test_a_queue_that_another_has_is_not_had(locks: OwnQueueLocks, brokers: Brokers) -> None:
     brokers.taken.add(QUEUE)
-    locks = locks_at(brokers)
     assert not await locks.acquire(QUEUE)
     brokers.taken.clear()
     assert await locks.acquire(QUEUE)
-    await locks.stop()
 
 
-async def test_a_broker_that_is_away_gives_no_lock() -> None:
-    brokers = Brokers()
+async def test_a_broker_that_is_away_gives_no_lock(locks: OwnQueueLocks, brokers: Brokers) -> None:
     brokers.away.add("broker-a")
-    locks = locks_at(brokers)
     assert not await locks.acquire(QUEUE)
     await locks.stop()
     assert brokers.unlocked == []
 
 
-async def test_a_lock_ends_here_before_it_ends_at_the_broker(clock: SteadyClock) -> None:
-    locks = locks_at(Brokers(), clock)
+async def test_a_lock_ends_here_before_it_ends_at_the_broker(locks: OwnQueueLocks, clock: SteadyClock) -> None:
     await locks.acquire(QUEUE)
     clock.now_s += HELD_FOR_S - 0.001
     assert locks.holds(QUEUE)
     clock.now_s += 0.001
     assert not locks.holds(QUEUE)
-    await locks.stop()
 
 
-async def test_a_broker_that_is_away_for_a_moment_takes_nothing_away(clock: SteadyClock) -> None:
-    brokers = Brokers()
-    locks = locks_at(brokers, clock)
+async def test_a_broker_that_is_away_for_a_moment_takes_nothing_away(
+    locks: OwnQueueLocks, brokers: Brokers, clock: SteadyClock
+) -> None:
     await locks.acquire(QUEUE)
     brokers.away.add("broker-a")
     assert await locks.acquire(QUEUE), "what was granted holds until its time is over"
     clock.now_s += HELD_FOR_S
     assert not await locks.acquire(QUEUE)
-    await locks.stop()
 
 
-async def test_a_lock_that_the_broker_gave_to_another_is_lost_at_once() -> None:
-    brokers = Brokers()
-    locks = locks_at(brokers)
+async def test_a_lock_that_the_broker_gave_to_another_is_lost_at_once(locks: OwnQueueLocks, brokers: Brokers) -> None:
     await locks.acquire(QUEUE)
     brokers.taken.add(QUEUE)
     assert not await locks.acquire(QUEUE)
     assert not locks.holds(QUEUE)
-    await locks.stop()
 
 
-async def test_a_lock_given_back_is_not_held_any_more() -> None:
-    brokers = Brokers()
-    locks = locks_at(brokers)
+async def test_a_lock_given_back_is_not_held_any_more(locks: OwnQueueLocks, brokers: Brokers) -> None:
     for queue in (QUEUE, OTHER, ELSEWHERE):
         await locks.acquire(queue)
     await locks.release([QUEUE, ELSEWHERE])
     assert [locks.holds(queue) for queue in (QUEUE, OTHER, ELSEWHERE)] == [False, True, False]
     assert sorted(brokers.unlocked) == [("broker-a", [QUEUE]), ("broker-b", [ELSEWHERE])]
-    await locks.stop()
 
 
-async def test_at_the_end_everything_is_given_back_even_if_a_broker_is_away() -> None:
-    brokers = Brokers()
-    locks = locks_at(brokers)
+async def test_at_the_end_everything_is_given_back_even_if_a_broker_is_away(locks: OwnQueueLocks, brokers: Brokers) -> None:
     for queue in (QUEUE, ELSEWHERE):
         await locks.acquire(queue)
     brokers.away.add("broker-a")
