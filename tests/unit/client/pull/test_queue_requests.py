@@ -12,9 +12,8 @@ from rocketmq_broker.client.pull.queue_requests import QueueRequests
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.message import MessageQueue, sysflag
 from rocketmq_broker.message.record import Record, body_crc
-from rocketmq_broker.protocol.codes import RequestCode, ResponseCode, SerializeType
-from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
-from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers.pull import (
     PullMessageRequestHeader,
     PullMessageResponseHeader,
@@ -22,26 +21,14 @@ from rocketmq_broker.protocol.headers.pull import (
     UpdateConsumerOffsetRequestHeader,
 )
 from tests.unit.client.messages import QUEUE
+from tests.unit.client.peers import Peers, answer, calls_to, decoded, success
 
 
-class Calls:
-    """A replacement for BrokerCalls and its routes. Every pull returns the given records."""
-
-    def __init__(self, *records: Record) -> None:
-        self.routes = self
-        self._body = b"".join(record.encode() for record in records)
-        self.pulls: list[PullMessageRequestHeader] = []
-
-    async def address_of(self, *_: object, **__: object) -> str:
-        return "127.0.0.1:10911"
-
-    async def ask_at(
-        self, address: str, code: RequestCode, pull: PullMessageRequestHeader, *, timeout_ms: int
-    ) -> RemotingCommand:
-        self.pulls.append(pull)
-        header = PullMessageResponseHeader(suggest_which_broker_id=0, next_begin_offset=3, min_offset=0, max_offset=3)
-        frame = encode_response(ReplyTo(1, SerializeType.JSON), ResponseCode.SUCCESS, header, self._body)
-        return FrameDecoder().feed(frame)[0]
+def requests_for(*records: Record) -> tuple[QueueRequests, Peers]:
+    """Returns requests to a broker that answers every pull with the given records."""
+    header = PullMessageResponseHeader(suggest_which_broker_id=0, next_begin_offset=3, min_offset=0, max_offset=3)
+    peers = Peers(**{"broker-a": lambda request: success(header, b"".join(record.encode() for record in records))})
+    return QueueRequests(calls_to(peers)), peers
 
 
 def a_record(queue_offset: int, body: bytes, **fields: Any) -> Record:
@@ -57,25 +44,24 @@ async def test_a_body_that_cannot_be_uncompressed_does_not_hold_its_queue_up() -
         a_record(0, b"no zlib", sys_flag=sysflag.COMPRESSED),
         a_record(2, b"lz4", sys_flag=sysflag.COMPRESSED | 1 << 8),
     )
-    requests = QueueRequests(Calls(torn, intact, by_other_means))  # type: ignore[arg-type]
+    requests, _ = requests_for(torn, intact, by_other_means)
     pulled = await requests.pull("group", QUEUE, 0, subscription=Subscription.parse("orders", "*", 1), max_messages=32)
     assert [message.body for message in pulled.messages] == [b"no zlib", b"intact", b"lz4"]
 
 
 async def test_a_body_with_another_checksum_is_handed_on_as_apaches_client_hands_it_on() -> None:
-    requests = QueueRequests(Calls(a_record(0, b"body", body_crc=1)))  # type: ignore[arg-type]
+    requests, _ = requests_for(a_record(0, b"body", body_crc=1))
     pulled = await requests.pull("group", QUEUE, 0, subscription=Subscription.parse("orders", "*", 1), max_messages=32)
     assert [(message.body, message.body_crc) for message in pulled.messages] == [(b"body", 1)]
 
 
 async def test_a_pull_tells_by_what_kind_of_expression_it_filters() -> None:
-    calls = Calls()
+    requests, peers = requests_for()
     for selector in (MessageSelector.by_sql("a > 3"), MessageSelector.by_tag("a")):
         subscription = Subscription.parse("orders", selector, 1)
-        await QueueRequests(calls).pull(  # type: ignore[arg-type]
-            "group", QUEUE, 0, subscription=subscription, max_messages=32, sends_expression=True
-        )
-    assert [(header.expression_type, header.subscription) for header in calls.pulls] == [("SQL92", "a > 3"), ("TAG", "a")]
+        await requests.pull("group", QUEUE, 0, subscription=subscription, max_messages=32, sends_expression=True)
+    headers = [asked.command.decode_header(PullMessageRequestHeader) for asked in peers.asked]
+    assert [(header.expression_type, header.subscription) for header in headers] == [("SQL92", "a > 3"), ("TAG", "a")]
 
 
 class MasterDown:
@@ -92,7 +78,7 @@ class MasterDown:
 
     async def ask_at(self, address: str, code: RequestCode, header: object, *, timeout_ms: int) -> RemotingCommand:
         assert (address, code) == ("the slave", RequestCode.QUERY_CONSUMER_OFFSET)
-        return FrameDecoder().feed(encode_response(ReplyTo(1, SerializeType.JSON), *self._answer))[0]
+        return decoded(answer(*self._answer))
 
 
 @pytest.mark.parametrize(("code", "offset"), [(ResponseCode.SUCCESS, 7), (ResponseCode.QUERY_NOT_FOUND, None)])
