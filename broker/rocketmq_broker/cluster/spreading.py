@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, decoding_answer_of
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.configs import TopicConfig
-from rocketmq_broker.protocol.bodies.topic import TopicConfigSerializeWrapper, TopicList
+from rocketmq_broker.protocol.bodies.topic import TopicList
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers.topic import CreateTopicRequestHeader
 from rocketmq_broker.store.tables.subscription_groups import SubscriptionGroups
@@ -61,9 +61,7 @@ class TopicSpreading:
 
 
 async def _topics_at_name_server(name_server: BrokerRequests) -> set[str]:
-    answer = await name_server.ask(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, None)
-    with decoding_answer_of(name_server.address):
-        return set(TopicList.decode(answer.body).topic_list)
+    return set((await name_server.ask_for(TopicList.decode, RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)).topic_list)
 
 
 async def _create_everywhere(names: Sequence[str], brokers: Sequence[str]) -> list[str]:
@@ -82,9 +80,7 @@ async def _create_everywhere(names: Sequence[str], brokers: Sequence[str]) -> li
 
 async def _topics_at(address: str) -> dict[str, TopicConfig]:
     async with opened_session(Target(broker_addr=address)) as session:
-        answer = await session.brokers[0].ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
-    with decoding_answer_of(address):
-        return TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
+        return await session.brokers[0].topic_configs()
 
 
 async def _create(config: TopicConfig, address: str) -> None:

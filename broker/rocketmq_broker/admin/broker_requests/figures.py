@@ -35,30 +35,25 @@ async def topic_stats(broker: BrokerRequests, topic: str) -> TopicStatsTable | N
 
 async def system_topics(broker: BrokerRequests) -> frozenset[str]:
     """Returns the broker's system topics. Raises CannotAsk or Refused."""
-    answer = await broker.ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER, None)
-    with decoding_answer_of(broker.address):
-        return frozenset(TopicList.decode(answer.body).topic_list)
+    return frozenset((await broker.ask_for(TopicList.decode, RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER)).topic_list)
 
 
 async def consumer_groups(broker: BrokerRequests) -> list[str]:
     """Returns all consumer groups of the broker, sorted. Raises CannotAsk or Refused."""
-    answer = await broker.ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, None)
-    with decoding_answer_of(broker.address):
-        return sorted(SubscriptionGroupWrapper.decode(answer.body).subscription_group_table)
+    found = await broker.ask_for(SubscriptionGroupWrapper.decode, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG)
+    return sorted(found.subscription_group_table)
 
 
 async def consume_stats(broker: BrokerRequests, group: str, topic: str | None = None) -> ConsumeStats:
     """Returns the offsets of a group in each queue of the topic, or of all the group's topics. Raises CannotAsk or Refused."""
-    answer = await broker.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group=group, topic=topic))
-    with decoding_answer_of(broker.address):
-        return ConsumeStats.decode(answer.body)
+    header = GetConsumeStatsRequestHeader(consumer_group=group, topic=topic)
+    return await broker.ask_for(ConsumeStats.decode, RequestCode.GET_CONSUME_STATS, header)
 
 
 async def groups_of_topic(broker: BrokerRequests, topic: str) -> list[str]:
     """Returns the groups that consume a topic now or have consumed it. Raises CannotAsk or Refused."""
-    answer = await broker.ask(RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, QueryTopicConsumeByWhoRequestHeader(topic=topic))
-    with decoding_answer_of(broker.address):
-        return sorted(GroupList.decode(answer.body).group_list)
+    header = QueryTopicConsumeByWhoRequestHeader(topic=topic)
+    return sorted((await broker.ask_for(GroupList.decode, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, header)).group_list)
 
 
 async def consumers(broker: BrokerRequests, group: str) -> ConsumerConnection:
@@ -86,20 +81,14 @@ async def all_producers(broker: BrokerRequests) -> dict[str, list[ProducerInfo]]
 
     Raises CannotAsk or Refused, and NotSupported for Apache's brokers before 4.9.5.
     """
-    answer = await broker.ask(RequestCode.GET_ALL_PRODUCER_INFO, None)
-    with decoding_answer_of(broker.address):
-        return ProducerTableInfo.decode(answer.body).data
+    return (await broker.ask_for(ProducerTableInfo.decode, RequestCode.GET_ALL_PRODUCER_INFO)).data
 
 
 async def runtime_info(broker: BrokerRequests) -> dict[str, str]:
     """Returns the broker's runtime statistics, keyed by the names that mqadmin prints. Raises CannotAsk or Refused."""
-    answer = await broker.ask(RequestCode.GET_BROKER_RUNTIME_INFO, None)
-    with decoding_answer_of(broker.address):
-        return KVTable.decode(answer.body).table
+    return (await broker.ask_for(KVTable.decode, RequestCode.GET_BROKER_RUNTIME_INFO)).table
 
 
 async def settings(broker: BrokerRequests) -> dict[str, str]:
     """Returns the broker's settings, keyed by the property names of broker.conf. Raises CannotAsk or Refused."""
-    answer = await broker.ask(RequestCode.GET_BROKER_CONFIG, None)
-    with decoding_answer_of(broker.address):
-        return parse_properties(answer.body.decode())
+    return await broker.ask_for(lambda body: parse_properties(body.decode()), RequestCode.GET_BROKER_CONFIG)

@@ -1,10 +1,11 @@
 """Sends requests to a broker. Raises an error if the broker refuses a request."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.message.ids import MessageId
 from rocketmq_broker.message.record import Record, decode_record, decode_records
@@ -60,19 +61,19 @@ class BrokerRequests:
 
     async def list_pending(self, header: ListPendingTransactionsRequestHeader) -> TransactionList:
         """Returns a page of pending transactions."""
-        return await self._transactions(AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)
+        return await self.ask_for(TransactionList.decode, AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)
 
     async def show(self, header: ShowTransactionRequestHeader) -> TransactionList:
         """Returns the transactions that match an id, key or half offset."""
-        return await self._transactions(AdminRequestCode.SHOW_TRANSACTION, header)
+        return await self.ask_for(TransactionList.decode, AdminRequestCode.SHOW_TRANSACTION, header)
 
     async def decide(self, header: DecideTransactionRequestHeader) -> TransactionInfo:
         """Commits or rolls back a transaction. The decision is durable on return."""
-        return self._one((await self._transactions(AdminRequestCode.DECIDE_TRANSACTION, header)).transactions)
+        return self._one((await self.ask_for(TransactionList.decode, AdminRequestCode.DECIDE_TRANSACTION, header)).transactions)
 
     async def list_decided(self, header: ListDecidedTransactionsRequestHeader) -> TransactionList:
         """Returns the transactions decided by hand, latest first."""
-        return await self._transactions(AdminRequestCode.LIST_DECIDED_TRANSACTIONS, header)
+        return await self.ask_for(TransactionList.decode, AdminRequestCode.LIST_DECIDED_TRANSACTIONS, header)
 
     async def resume(self, message_id: str) -> None:
         """Resumes the check-backs of a discarded message. Apache's brokers support this request, too."""
@@ -80,21 +81,19 @@ class BrokerRequests:
 
     async def count_parked(self) -> ParkedCounts:
         """Returns the number of dead letters and the number of discarded messages that no operator has handled yet."""
-        answer = await self.ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None)
-        with decoding_answer_of(self.address):
-            return ParkedCounts.decode(answer.body)
+        return await self.ask_for(ParkedCounts.decode, AdminRequestCode.COUNT_PARKED_MESSAGES)
 
     async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
         """Returns the marks of parked messages, which record how operators treated them."""
-        return await self._marks(AdminRequestCode.LIST_MARKS, header)
+        return (await self.ask_for(MarkList.decode, AdminRequestCode.LIST_MARKS, header)).marks
 
     async def retry(self, header: RetryDeadLetterRequestHeader) -> MarkInfo:
         """Delivers a dead letter to its group once more. The redelivered message is durable on return."""
-        return self._one(await self._marks(AdminRequestCode.RETRY_DEAD_LETTER, header))
+        return self._one((await self.ask_for(MarkList.decode, AdminRequestCode.RETRY_DEAD_LETTER, header)).marks)
 
     async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
         """Marks a dead letter as dismissed. The change is durable on return."""
-        return self._one(await self._marks(AdminRequestCode.DISMISS_DEAD_LETTER, header))
+        return self._one((await self.ask_for(MarkList.decode, AdminRequestCode.DISMISS_DEAD_LETTER, header)).marks)
 
     async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> SendMessageResponseHeader:
         """Stores a message. Returns its position."""
@@ -105,10 +104,11 @@ class BrokerRequests:
 
     async def topics(self) -> dict[str, int]:
         """Returns the broker's topics, each with its number of read queues."""
-        answer = await self.ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
-        with decoding_answer_of(self.address):
-            table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
-        return {name: config.read_queue_nums for name, config in table.items()}
+        return {name: config.read_queue_nums for name, config in (await self.topic_configs()).items()}
+
+    async def topic_configs(self) -> dict[str, TopicConfig]:
+        """Returns the broker's topics, each with its settings."""
+        return (await self.ask_for(TopicConfigSerializeWrapper.decode, RequestCode.GET_ALL_TOPIC_CONFIG)).topic_config_table
 
     async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
         """Returns the queue offset of the first message, and the offset after the last message."""
@@ -167,20 +167,16 @@ class BrokerRequests:
         header = ViewMessageRequestHeader(offset=commit_log_offset)
         return (await self.ask(RequestCode.VIEW_MESSAGE_BY_ID, header)).body
 
-    async def _transactions(self, code: AdminRequestCode, header: CommandHeader) -> TransactionList:
-        answer = await self.ask(code, header)
-        with decoding_answer_of(self.address):
-            return TransactionList.decode(answer.body)
-
-    async def _marks(self, code: AdminRequestCode, header: CommandHeader) -> list[MarkInfo]:
-        answer = await self.ask(code, header)
-        with decoding_answer_of(self.address):
-            return MarkList.decode(answer.body).marks
-
     def _one(self, entries: list[T]) -> T:
         if not entries:
             raise CannotAsk(f"broker {self.address} returned an empty list: the result of the request is unknown")
         return entries[0]
+
+    async def ask_for(self, decode: Callable[[bytes], T], code: int, header: CommandHeader | None = None) -> T:
+        """Sends a request. Returns the decoded body of the response."""
+        answer = await self.ask(code, header)
+        with decoding_answer_of(self.address):
+            return decode(answer.body)
 
     async def ask(self, code: int, header: CommandHeader | None, *accepted: ResponseCode, body: bytes = b"") -> RemotingCommand:
         """Sends a request. Returns the response if its code is SUCCESS or one of `accepted`, and raises an error otherwise."""
