@@ -189,8 +189,7 @@ async def discarded(
             and (not older_than or message.discarded_ms <= started_ms - older_than)
         )
 
-    answers = await session.ask_each(lambda broker: newest_discarded(broker, limit, is_wanted))
-    rows = [(broker.address, message) for broker, found in answers for message in found]
+    rows = await session.rows(lambda broker: newest_discarded(broker, limit, is_wanted))
     table = partial(tables.print_discarded, now_ms=started_ms)
     print_listing(rows, table, as_json=as_json, nothing="no discarded messages")
 

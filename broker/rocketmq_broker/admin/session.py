@@ -1,7 +1,7 @@
 """A session with the brokers of a command."""
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -51,6 +51,10 @@ class Session:
                     raise
                 self.failures.append(error)
         return answers
+
+    async def rows(self, question: Callable[[BrokerRequests], Awaitable[Iterable[T]]]) -> list[tuple[str, T]]:
+        """Calls `question` as `ask_each` does. Returns the entries of all results, each with its broker's address."""
+        return [(broker.address, entry) for broker, entries in await self.ask_each(question) for entry in entries]
 
 
 @asynccontextmanager

@@ -7,10 +7,15 @@ from typing import Annotated
 import msgspec
 import typer
 
-from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.dead_letters.content import content_of
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
-from rocketmq_broker.admin.dead_letters.finding import FoundLetter, dead_letters_of, find_dead_letters, groups_with_dead_letters
+from rocketmq_broker.admin.dead_letters.finding import (
+    FoundLetter,
+    dead_letters_of,
+    find_dead_letters,
+    first_letters,
+    groups_with_dead_letters,
+)
 from rocketmq_broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
 from rocketmq_broker.admin.dead_letters.treating import dismiss as dismiss_letter
 from rocketmq_broker.admin.dead_letters.treating import refuse_if_treated, single_match
@@ -44,16 +49,14 @@ async def list_letters(
     """List the consumer groups with dead letters, or the dead letters of one group. Works with Apache's brokers."""
     started_ms = now_ms()
     if group is None:
-        answers_of_groups = await session.ask_each(groups_with_dead_letters)
-        groups = [(broker.address, one) for broker, found in answers_of_groups for one in found]
+        groups = await session.rows(groups_with_dead_letters)
         print_listing(groups, partial(print_groups, now_ms=started_ms), as_json=as_json, nothing="no dead letters")
         return
 
     def is_wanted(letter: DeadLetter) -> bool:
         return (treated or letter.treatment is None) and letter.parked_ms <= started_ms - older_than
 
-    answers = await session.ask_each(lambda broker: _wanted(broker, group, is_wanted, limit, newest_first=not oldest_first))
-    rows = [(broker.address, found.letter) for broker, ones in answers for found in ones]
+    rows = await session.rows(lambda broker: first_letters(broker, group, limit, is_wanted, newest_first=not oldest_first))
     nothing = f"no dead letters of {group}" if treated else f"no untreated dead letters of {group}"
     print_listing(rows, partial(print_letters, now_ms=started_ms), as_json=as_json, nothing=nothing)
 
@@ -139,18 +142,6 @@ def dismiss(
 
     work = partial(_treat_each, messages=messages, group=group, treat=treat, describe=describe, as_json=as_json)
     run(target_of(context, namesrv_addr, broker_addr), work)
-
-
-async def _wanted(
-    broker: BrokerRequests, group: str, is_wanted: Callable[[DeadLetter], bool], limit: int, *, newest_first: bool
-) -> list[FoundLetter]:
-    wanted: list[FoundLetter] = []
-    async for found in dead_letters_of(broker, group, newest_first=newest_first):
-        if is_wanted(found.letter):
-            wanted.append(found)
-            if len(wanted) == limit:
-                break
-    return wanted
 
 
 async def _treat_each(

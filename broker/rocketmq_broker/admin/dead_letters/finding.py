@@ -1,6 +1,6 @@
 """Finds dead letters by group, id or key. Works with Apache's brokers, too."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from itertools import groupby
 from typing import NamedTuple
 
@@ -65,6 +65,19 @@ async def dead_letters_of(requests: BrokerRequests, group: str, *, newest_first:
             async for page in pages(requests, topic, queue_id, newest_first=newest_first):
                 for found in await _with_treatments(requests, page):
                     yield found
+
+
+async def first_letters(
+    requests: BrokerRequests, group: str, limit: int, is_wanted: Callable[[DeadLetter], bool], *, newest_first: bool = True
+) -> list[DeadLetter]:
+    """Returns the first `limit` dead letters of a group that `is_wanted` accepts."""
+    found: list[DeadLetter] = []
+    async for one in dead_letters_of(requests, group, newest_first=newest_first):
+        if is_wanted(one.letter):
+            found.append(one.letter)
+            if len(found) == limit:
+                break
+    return found
 
 
 async def find_dead_letters(session: Session, word: str, group: str | None) -> list[FoundLetter]:

@@ -21,8 +21,7 @@ OneGroup = Annotated[str | None, typer.Option("-g", "--group", help="Show each q
 @with_session
 async def topics(session: Session, every_one: EveryTopic = False, as_json: AsJson = False) -> None:
     """List topics with their numbers of queues and messages."""
-    answers = await session.ask_each(lambda broker: topics_of(broker, every_one=every_one))
-    rows = [(broker.address, one) for broker, found in answers for one in found]
+    rows = await session.rows(lambda broker: topics_of(broker, every_one=every_one))
     print_listing(rows, print_topics, as_json=as_json, nothing="no topics")
 
 
@@ -32,14 +31,12 @@ async def groups(session: Session, group: OneGroup = None, every_one: EveryGroup
     if group is not None:
         await _print_group(session, group, as_json=as_json)
         return
-    answers = await session.ask_each(lambda broker: groups_of(broker, every_one=every_one))
-    rows = [(broker.address, one) for broker, found in answers for one in found]
+    rows = await session.rows(lambda broker: groups_of(broker, every_one=every_one))
     print_listing(rows, print_groups, as_json=as_json, nothing="no consumer groups")
 
 
 async def _print_group(session: Session, group: str, *, as_json: bool) -> None:
-    answers = await session.ask_each(lambda broker: progress_of(broker, group))
-    rows = [(broker.address, one) for broker, found in answers for one in found]
+    rows = await session.rows(lambda broker: progress_of(broker, group))
     if not rows:
         raise Refused(f"the consumer group {group} has no offsets: it does not exist or has not consumed any message yet")
     print_listing(rows, print_progress, as_json=as_json, nothing="")

@@ -19,8 +19,7 @@ Word = Annotated[str, typer.Argument(metavar="KEY", help="Transaction id, key of
 @with_session
 async def timeline(session: Session, word: Word, as_json: AsJson = False) -> None:
     """Show the history of a transaction: half message, check-backs, decision, deliveries and missing records."""
-    answers = await session.ask_each(lambda broker: gather(broker, word))
-    rows = [(broker.address, build_timeline(evidence)) for broker, found in answers for evidence in found]
+    rows = [(address, build_timeline(evidence)) for address, evidence in await session.rows(lambda broker: gather(broker, word))]
     if not rows:
         raise Refused(f"transaction not found: {word}; run rocketmq-admin message {word} to find any message")
     if as_json:

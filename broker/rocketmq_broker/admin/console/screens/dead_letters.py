@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
@@ -15,8 +14,8 @@ from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter
 from rocketmq_broker.admin.dead_letters.finding import (
     DeadLetterGroup,
     FoundLetter,
-    dead_letters_of,
     find_dead_letters,
+    first_letters,
     groups_with_dead_letters,
 )
 from rocketmq_broker.admin.errors import Refused
@@ -45,15 +44,14 @@ class LetterFacts(NamedTuple):
 
 async def find_groups(visit: Visit) -> list[tuple[str, DeadLetterGroup]]:
     """Returns the groups of each broker that have dead letters. Raises CannotAsk or Refused."""
-    answers = await (await visit.session()).ask_each(groups_with_dead_letters)
-    return [(broker.address, one) for broker, found in answers for one in found]
+    return await (await visit.session()).rows(groups_with_dead_letters)
 
 
 async def find_letters(visit: Visit) -> GroupLetters:
     """Returns the newest dead letters of the group. Raises CannotAsk or Refused."""
     group = visit.word("group")
-    answers = await (await visit.session()).ask_each(lambda broker: _newest(broker, group))
-    return GroupLetters(group, [(broker.address, found.letter) for broker, ones in answers for found in ones], visit.now_ms())
+    rows = await (await visit.session()).rows(lambda broker: first_letters(broker, group, _MAX_ROWS, lambda letter: True))
+    return GroupLetters(group, rows, visit.now_ms())
 
 
 def letter_screen(witnesses: Sequence[Witness]) -> Screen:
@@ -91,15 +89,6 @@ async def dismiss(visit: Visit) -> str:
     found = await _letter(visit)
     await treating.dismiss(found, reason=reason)
     return f"dismissed: {found.letter.offset_message_id} of the consumer group {found.letter.consumer_group}; reason: {reason}"
-
-
-async def _newest(broker: BrokerRequests, group: str) -> list[FoundLetter]:
-    newest: list[FoundLetter] = []
-    async for found in dead_letters_of(broker, group):
-        newest.append(found)
-        if len(newest) == _MAX_ROWS:
-            break
-    return newest
 
 
 async def _letter(visit: Visit) -> FoundLetter:

@@ -22,8 +22,8 @@ class DiscardedFacts(NamedTuple):
 async def find(visit: Visit) -> DiscardedFacts:
     """Returns the newest discarded messages of each broker. Raises CannotAsk or Refused."""
     session = await visit.session()
-    answers = await session.ask_each(lambda broker: newest_discarded(broker, _MAX_ROWS, lambda message: True))
-    return DiscardedFacts([(broker.address, message) for broker, found in answers for message in found], visit.now_ms())
+    rows = await session.rows(lambda broker: newest_discarded(broker, _MAX_ROWS, lambda message: True))
+    return DiscardedFacts(rows, visit.now_ms())
 
 
 async def check_again(visit: Visit) -> str:

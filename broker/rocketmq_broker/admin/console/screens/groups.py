@@ -27,18 +27,17 @@ class GroupFacts(NamedTuple):
 
 async def find_groups(visit: Visit) -> list[tuple[str, GroupFigures]]:
     """Returns the consumer groups of each broker. Raises CannotAsk or Refused."""
-    answers = await (await visit.session()).ask_each(lambda broker: groups_of(broker, every_one=False))
-    return [(broker.address, one) for broker, found in answers for one in found]
+    return await (await visit.session()).rows(lambda broker: groups_of(broker, every_one=False))
 
 
 async def find_group(visit: Visit) -> GroupFacts:
     """Returns a group's progress and members. Raises CannotAsk, or Refused if no broker has the group."""
     group, session = visit.word("group"), await visit.session()
-    queues = await session.ask_each(lambda broker: progress_of(broker, group))
+    queues = await session.rows(lambda broker: progress_of(broker, group))
     members = await session.ask_each(lambda broker: consumers(broker, group))
     facts = GroupFacts(
         group,
-        [(broker.address, one) for broker, found in queues for one in found],
+        queues,
         [(broker.address, one) for broker, found in members for one in found.connection_set],
         [found.disagreement for _, found in members if found.disagreement is not None],
     )

@@ -49,12 +49,9 @@ async def near_messages(session: Session, word: str) -> list[NearMessage]:
 
 
 async def _newest(session: Session) -> list[MessageContent]:
-    halves = await session.ask_each(_newest_halves)
-    of_programs = await session.ask_each(lambda broker: topics_of(broker, every_one=False))
-    holding = sorted(
-        {(one.newest_ms or 0, one.topic) for _, figures in of_programs for one in figures if one.messages}, reverse=True
-    )
-    found = [half for _, ones in halves for half in ones]
+    found = [half for _, half in await session.rows(_newest_halves)]
+    of_programs = await session.rows(lambda broker: topics_of(broker, every_one=False))
+    holding = sorted({(one.newest_ms or 0, one.topic) for _, one in of_programs if one.messages}, reverse=True)
     for _, topic in holding[:MAX_TOPICS]:
         found += [message for _, message in await newest_messages(session, topic, NEWEST)]
     return found

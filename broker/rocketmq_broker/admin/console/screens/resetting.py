@@ -51,8 +51,8 @@ class ResetFacts(NamedTuple):
 async def find(visit: Visit) -> ResetFacts:
     """Returns the facts for the form, including the plans once a topic and a target are chosen. Raises Refused or CannotAsk."""
     group, topic, to, session = visit.word("group"), visit.word("topic"), visit.word("to"), await visit.session()
-    found = await session.ask_each(lambda broker: groups_of(broker, every_one=True))
-    names = sorted({name for _, figures in found for one in figures if one.group == group for name in one.topics})
+    found = await session.rows(lambda broker: groups_of(broker, every_one=True))
+    names = sorted({name for _, one in found if one.group == group for name in one.topics})
     if not names:
         raise Refused(f"the consumer group {group} has no offsets: there is nothing to reset")
     plans: list[ResetPlan] = []

@@ -54,7 +54,7 @@ def screen(finders: Sequence[Finder]) -> Screen:
             raise Refused(f"word too long: {len(word)} characters, at most {MAX_WORD_LENGTH}")
         if not word:
             return SearchFacts(word, [], [])
-        if any(found for _, found in await session.ask_each(lambda broker: gather(broker, word))):
+        if await session.rows(lambda broker: gather(broker, word)):
             return SearchFacts(word, [], [], url("/transaction", word=word))
         hits = [hit for finder in finders for hit in await finder(word)] + await _messages(visit, word)
         if len({hit.path for hit in hits}) == 1:

@@ -36,8 +36,8 @@ class NewTopicFacts(NamedTuple):
 
 async def find_topics_to_send_to(visit: Visit) -> SendFacts:
     """Returns the names of all user topics. Raises CannotAsk or Refused."""
-    answers = await (await visit.session()).ask_each(lambda broker: topics_of(broker, every_one=False))
-    return SendFacts(sorted({one.topic for _, found in answers for one in found}))
+    found = await (await visit.session()).rows(lambda broker: topics_of(broker, every_one=False))
+    return SendFacts(sorted({one.topic for _, one in found}))
 
 
 async def find_brokers(visit: Visit) -> NewTopicFacts:

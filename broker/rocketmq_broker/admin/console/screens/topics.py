@@ -50,19 +50,17 @@ class TailFacts(NamedTuple):
 async def find_topics(visit: Visit) -> TopicsFacts:
     """Returns the user topics, or all topics if the visitor requests them. Raises CannotAsk or Refused."""
     every_one = visit.word("all") == "yes"
-    answers = await (await visit.session()).ask_each(lambda broker: topics_of(broker, every_one=every_one))
-    return TopicsFacts([(broker.address, one) for broker, found in answers for one in found], every_one)
+    rows = await (await visit.session()).rows(lambda broker: topics_of(broker, every_one=every_one))
+    return TopicsFacts(rows, every_one)
 
 
 async def find_topic(visit: Visit) -> TopicFacts:
     """Returns the queues of a topic. Raises CannotAsk, or Refused if no broker has it."""
-    topic = visit.word("topic")
-    answers = await (await visit.session()).ask_each(lambda broker: _queues(broker, topic))
-    queues = [row for _, rows in answers for row in rows]
+    topic, session = visit.word("topic"), await visit.session()
+    queues = [row for _, row in await session.rows(lambda broker: _queues(broker, topic))]
     if not queues:
         raise Refused(f"topic not found: {topic}")
-    groups = await (await visit.session()).ask_each(lambda broker: groups_of_topic(broker, topic))
-    return TopicFacts(topic, queues, [(broker.address, group) for broker, found in groups for group in found])
+    return TopicFacts(topic, queues, await session.rows(lambda broker: groups_of_topic(broker, topic)))
 
 
 async def find_newest(visit: Visit) -> TailFacts:

@@ -76,8 +76,7 @@ def screen(witnesses: Sequence[Witness]) -> Screen:
 async def find_transactions(visit: Visit, word: str, witnesses: Sequence[Witness]) -> list[TransactionFacts]:
     """Returns the transactions with this id, key or half offset. Raises CannotAsk, or Refused if there is none."""
     session = await visit.session()
-    answers = await session.ask_each(lambda broker: gather(broker, word)) if word else []
-    found = [(broker.address, evidence) for broker, ones in answers for evidence in ones]
+    found = await session.rows(lambda broker: gather(broker, word)) if word else []
     if not found:
         raise Refused(
             f"transaction not found: {word}" if word else "enter the id, a message key or the half offset of a transaction"
