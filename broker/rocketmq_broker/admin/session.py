@@ -70,13 +70,18 @@ async def session_with(remoting: RemotingClient, target: Target) -> Session:
     return Session([BrokerRequests(remoting, broker.address) for broker in found])
 
 
-@asynccontextmanager
-async def opened_remoting() -> AsyncGenerator[RemotingClient]:
-    """Yields a client that uses the account in the environment. Closes its connections after the block. Raises CannotAsk."""
+def remoting_of_environment() -> RemotingClient:
+    """Returns a client with the account and TLS settings in the environment, without connecting. Raises CannotAsk."""
     try:
-        remoting = open_remoting(None, None, None, os.environ)
+        return open_remoting(None, None, None, os.environ)
     except IllegalConfiguration as error:
         raise CannotAsk(str(error)) from None
+
+
+@asynccontextmanager
+async def opened_remoting() -> AsyncGenerator[RemotingClient]:
+    """Yields the client of `remoting_of_environment`. Closes its connections after the block. Raises CannotAsk."""
+    remoting = remoting_of_environment()
     try:
         yield remoting
     finally:

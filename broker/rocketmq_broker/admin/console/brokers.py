@@ -1,13 +1,9 @@
 """The brokers of the console. Connections to them stay open between requests."""
 
-import os
-
 from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress, find_brokers
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, Refused
-from rocketmq_broker.admin.session import Session, Target
-from rocketmq_broker.client.errors import IllegalConfiguration
-from rocketmq_broker.client.instance.access import open_remoting
+from rocketmq_broker.admin.session import Session, Target, remoting_of_environment
 from rocketmq_broker.remoting.client import RemotingClient
 
 
@@ -20,10 +16,7 @@ class Brokers:
 
     async def open(self) -> None:
         """Creates the client without connecting. Raises CannotAsk for invalid account or TLS settings in the environment."""
-        try:
-            self._remoting = open_remoting(None, None, None, os.environ)
-        except IllegalConfiguration as error:
-            raise CannotAsk(str(error)) from None
+        self._remoting = remoting_of_environment()
 
     async def close(self) -> None:
         """Closes all connections."""

@@ -14,7 +14,7 @@ from rocketmq_broker.admin.console.wording.language_switch import in_other_langu
 from rocketmq_broker.admin.console.wording.words import LANGUAGES, TemplatesInWords, Words
 from rocketmq_broker.admin.output.durations import duration_text, since_text
 from rocketmq_broker.admin.output.shown_bodies import shown_body
-from rocketmq_broker.admin.output.times import time_text
+from rocketmq_broker.admin.output.times import exact_time_text, time_text
 from rocketmq_broker.message.text.printable import printable
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -78,8 +78,8 @@ def _environment(folders: Sequence[Path], words: Words, language: str, sections:
     environment.filters.update(
         duration=duration_text,
         since=since_text,
-        clock=clock_text,
-        milliseconds=milliseconds_text,
+        clock=time_text,
+        milliseconds=exact_time_text,
         lines=_lines,
         translated=words.translated,
     )
@@ -90,16 +90,6 @@ def _environment(folders: Sequence[Path], words: Words, language: str, sections:
 def url(path: str, **query: object) -> str:
     """Returns an address within the console. Values that are None are omitted from the query."""
     return str(URL(path).include_query_params(**{name: value for name, value in query.items() if value is not None}))
-
-
-def clock_text(ms: int | None) -> str:
-    """Formats a time in local time, to the second."""
-    return time_text(ms)
-
-
-def milliseconds_text(ms: int | None) -> str:
-    """Formats a time in local time, to the millisecond."""
-    return "" if ms is None else f"{time_text(ms)}.{ms % 1000:03d}"
 
 
 def _finalized(value: object) -> object:

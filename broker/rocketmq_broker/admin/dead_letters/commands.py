@@ -133,13 +133,11 @@ def dismiss(
     if not reason.strip():
         raise typer.BadParameter("must not be empty", param_hint="--reason")
 
-    async def treat(found: FoundLetter) -> Treated:
-        return await dismiss_letter(found, reason=reason)
-
     def describe(found: FoundLetter, treatment: Treated) -> str:
         letter = found.letter
         return f"dismissed: {letter.offset_message_id} of the consumer group {letter.consumer_group}; reason: {treatment.reason}"
 
+    treat = partial(dismiss_letter, reason=reason)
     work = partial(_treat_each, messages=messages, group=group, treat=treat, describe=describe, as_json=as_json)
     run(target_of(context, namesrv_addr, broker_addr), work)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rocketmq_broker.admin.dead_letters.content import DeadLetterContent
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.dead_letters.finding import DeadLetterGroup
-from rocketmq_broker.admin.output.durations import duration_text
+from rocketmq_broker.admin.output.durations import ago_text
 from rocketmq_broker.admin.output.printing import print_facts, print_table
 from rocketmq_broker.admin.output.times import time_text
 
@@ -49,13 +49,13 @@ def print_contents(rows: Sequence[tuple[str, DeadLetterContent]]) -> None:
 
 def _group_cells(group: DeadLetterGroup, now_ms: int) -> list[str]:
     untreated = "unknown" if group.untreated is None else str(group.untreated)
-    return [group.consumer_group, untreated, str(group.total), _ago(group.newest_ms, now_ms)]
+    return [group.consumer_group, untreated, str(group.total), ago_text(group.newest_ms, now_ms)]
 
 
 def _letter_cells(letter: DeadLetter, now_ms: int) -> list[str]:
     treatment = letter.treatment
     return [
-        _ago(letter.parked_ms, now_ms),
+        ago_text(letter.parked_ms, now_ms),
         str(letter.redeliveries),
         str(letter.retries),
         letter.topic,
@@ -75,7 +75,3 @@ def _treatment(treatment: Treated) -> str:
 
 def _because(treatment: Treated) -> str:
     return f": {treatment.reason}" if treatment.reason else ""
-
-
-def _ago(ms: int | None, now_ms: int) -> str:
-    return f"{duration_text(max(0, now_ms - ms))} ago" if ms is not None else ""

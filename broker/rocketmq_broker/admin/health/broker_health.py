@@ -13,7 +13,7 @@ from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.health.reach import announced
 from rocketmq_broker.admin.health.versions import ProgramVersion, too_old, version_text
 from rocketmq_broker.admin.output.durations import duration_text
-from rocketmq_broker.admin.output.numbers import is_number
+from rocketmq_broker.admin.output.numbers import counted, is_number
 from rocketmq_broker.message import permissions
 from rocketmq_broker.protocol.bodies.parked_admin import ParkedCounts
 from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
@@ -137,7 +137,7 @@ async def _waiting(subject: str, requests: BrokerRequests) -> list[HealthFinding
 
 def _pending(subject: str, pending: TransactionList) -> HealthFinding:
     abandoned = [info for info in pending.transactions if _is_abandoned(info)]
-    count = f"{pending.total} pending transaction{_s(pending.total)}"
+    count = counted(pending.total, "pending transaction")
     if not abandoned:
         return fine(subject, f"It has {count}.")
     groups = ", ".join(sorted({info.producer_group for info in abandoned}))
@@ -157,7 +157,7 @@ def _discarded(subject: str, parked: ParkedCounts) -> HealthFinding:
     count = sum(parked.discarded.values())
     if not count:
         return fine(subject, "It has no discarded messages that need an operator.")
-    what = f"{count} discarded message{_s(count)} of {', '.join(sorted(parked.discarded))} need an operator."
+    what = f"{counted(count, 'discarded message')} of {', '.join(sorted(parked.discarded))} need an operator."
     return wrong(subject, what, "List them with rocketmq-admin discarded, then use rocketmq-admin resume.")
 
 
@@ -165,9 +165,5 @@ def _dead_letters(subject: str, parked: ParkedCounts) -> HealthFinding:
     count = sum(parked.dead_letters.values())
     if not count:
         return fine(subject, "It has no dead letters that need an operator.")
-    what = f"{count} dead letter{_s(count)} of {', '.join(sorted(parked.dead_letters))} need an operator."
+    what = f"{counted(count, 'dead letter')} of {', '.join(sorted(parked.dead_letters))} need an operator."
     return wrong(subject, what, "List them with rocketmq-admin dead-letters list, then retry or dismiss them.")
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"

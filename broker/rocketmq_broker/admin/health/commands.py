@@ -21,6 +21,7 @@ from rocketmq_broker.admin.health.name_servers import examine_name_servers
 from rocketmq_broker.admin.health.store_check import examine_store
 from rocketmq_broker.admin.health.versions import ProgramVersion, far_apart, version_text
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, now_ms, target_of
+from rocketmq_broker.admin.output.numbers import counted
 from rocketmq_broker.admin.output.printing import echo, print_objects
 from rocketmq_broker.admin.running import REFUSED, run_with_remoting
 from rocketmq_broker.admin.session import Target
@@ -96,4 +97,4 @@ def _print(findings: Sequence[HealthFinding]) -> None:
         if finding.what_to_do is not None:
             echo(f"         {finding.what_to_do}")
     count = sum(finding.is_wrong for finding in findings)
-    echo(f"{count} problem{'s' if count != 1 else ''} found." if count else "No problems found.")
+    echo(f"{counted(count, 'problem')} found." if count else "No problems found.")

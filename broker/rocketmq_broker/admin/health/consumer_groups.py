@@ -8,9 +8,10 @@ from rocketmq_broker.admin.broker_requests.requests import TOOLS_GROUP, BrokerRe
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.output.durations import duration_text
+from rocketmq_broker.admin.output.numbers import counted
 from rocketmq_broker.admin.progress.groups import QueueLag, progress_of
 
-_MAX_GROUPS: Final = 200
+MAX_GROUPS: Final = 200
 """The maximum number of consumer groups to examine. It is limited because each group needs a request."""
 _MAX_HEALTHY_ATTEMPTS: Final = 2
 """The maximum healthy number of deliveries of a message.
@@ -30,18 +31,22 @@ async def examine_groups(subject: str, requests: BrokerRequests, now_ms: int) ->
     """
     findings: list[HealthFinding] = []
     try:
-        groups = [group for group in await consumer_groups(requests) if group != TOOLS_GROUP]
-        for group in groups[:_MAX_GROUPS]:
+        for group in (await groups_of_programs(requests))[:MAX_GROUPS]:
             findings += _of_group(subject, group, await progress_of(requests, group), now_ms)
     except (CannotAsk, Refused) as error:
         findings.append(fine(subject, f"It does not report which messages consumer groups have in hand: {error}."))
     return findings
 
 
+async def groups_of_programs(requests: BrokerRequests) -> list[str]:
+    """Returns the broker's consumer groups without that of RocketMQ's own tools. Raises CannotAsk or Refused."""
+    return [group for group in await consumer_groups(requests) if group != TOOLS_GROUP]
+
+
 def _of_group(subject: str, group: str, queues: Sequence[QueueLag], now_ms: int) -> list[HealthFinding]:
     in_hand = sum(queue.in_hand for queue in queues)
     attempts = max((queue.attempts for queue in queues), default=1)
-    messages = f"{in_hand} message{'' if in_hand == 1 else 's'} in hand"
+    messages = f"{counted(in_hand, 'message')} in hand"
     if attempts > _MAX_HEALTHY_ATTEMPTS:
         what = f"The group {group} receives messages repeatedly, one of them for the {_nth(attempts)} time; it has {messages}."
         return [wrong(subject, what, _WHAT_TO_DO, group=group, inHand=in_hand, attempts=attempts)]

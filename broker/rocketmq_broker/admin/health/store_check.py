@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
-from rocketmq_broker.admin.output.durations import duration_text
+from rocketmq_broker.admin.output.durations import ago_text
 from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.platform.files import mode_for_others
 from rocketmq_broker.platform.locks import holder
@@ -104,7 +104,7 @@ def _stopped(subject: str, report: RecoveryReport) -> HealthFinding:
 def _whole_log(subject: str, config: StoreConfig, report: RecoveryReport, now_ms: int) -> HealthFinding:
     segments = len(_segments(config.commit_log_directory))
     latest = report.last_store_timestamp
-    age = f", the last one {duration_text(max(0, now_ms - latest))} ago" if report.records_scanned and latest else ""
+    age = f", the last one {ago_text(latest, now_ms)}" if report.records_scanned and latest else ""
     what = f"Its commit log has {report.records_scanned} intact records up to offset {report.end}, in {segments} files{age}."
     return fine(subject, what)
 

@@ -33,6 +33,11 @@ class MessageContent(msgspec.Struct, frozen=True, rename="camel"):
     problem: str | None = None
     """The reason why the body cannot be decompressed; None if it can."""
 
+    @property
+    def transaction_id(self) -> str | None:
+        """The id of the message's transaction; None for an ordinary message."""
+        return self.message_id if props.TRANSACTION_PREPARED in self.properties else None
+
 
 def content_of(record: Record) -> MessageContent:
     """Returns the content of a record."""

@@ -6,7 +6,7 @@ from typing import Final
 from rocketmq_broker.admin.messages.content import MessageContent
 from rocketmq_broker.admin.messages.finding import FoundMessage, GroupConsumption
 from rocketmq_broker.admin.output.printing import echo, print_facts, print_json_line
-from rocketmq_broker.admin.output.times import time_text
+from rocketmq_broker.admin.output.times import exact_time_text, time_text
 from rocketmq_broker.message.text.printable import printable
 
 MAX_BODY_LENGTH: Final = 200
@@ -43,7 +43,7 @@ def print_line(address: str, message: MessageContent, *, as_json: bool) -> None:
         print_json_line(address, message)
         return
     words = [
-        f"{time_text(message.stored_ms)}.{message.stored_ms % 1000:03d}",
+        exact_time_text(message.stored_ms),
         f"{message.queue_id}@{message.queue_offset}",
         f"[{' '.join(message.keys)}]" if message.keys else "",
         f"({message.tags})" if message.tags else "",

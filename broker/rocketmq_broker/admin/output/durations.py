@@ -38,6 +38,11 @@ def duration_text(duration_ms: int) -> str:
     return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count)
 
 
+def ago_text(ms: int | None, now_ms: int) -> str:
+    """Formats the time that has passed since another time, such as `12 s ago`; an empty string for None."""
+    return "" if ms is None else f"{duration_text(max(0, now_ms - ms))} ago"
+
+
 def since_text(span_ms: int) -> str:
     """Formats a signed time difference, such as `+2,000 ms` below 100 s or `+7 m 40 s` above."""
     sign, span_ms = ("+", span_ms) if span_ms >= 0 else ("-", -span_ms)

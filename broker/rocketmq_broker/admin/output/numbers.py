@@ -1,4 +1,4 @@
-"""Checks numbers in strings that come from other programs."""
+"""Checks numbers in strings that come from other programs, and formats numbers of things."""
 
 from typing import Final
 
@@ -9,3 +9,8 @@ _MAX_DIGITS: Final = 19
 def is_number(text: str) -> bool:
     """Returns whether the string is a number of at most 19 ASCII digits."""
     return text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS
+
+
+def counted(count: int | str, noun: str) -> str:
+    """Returns the count with the noun in its singular or plural form, for example `1 message` or `2 messages`."""
+    return f"{count} {noun}" if str(count) == "1" else f"{count} {noun}s"

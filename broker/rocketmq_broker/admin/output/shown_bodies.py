@@ -68,12 +68,16 @@ def _line(depth: int) -> str:
     return "\n" + "  " * min(depth, 32)
 
 
+def readable(data: bytes) -> str:
+    """Returns the bytes as ASCII characters, with a dot for each other byte."""
+    return "".join(chr(byte) if 0x20 <= byte < 0x7F else "·" for byte in data)
+
+
 def _hex(data: bytes) -> str:
     lines = []
     for position in range(0, min(len(data), _MAX_HEX_BYTES), _BYTES_ON_A_LINE):
         line = data[position : position + _BYTES_ON_A_LINE]
-        readable = "".join(chr(byte) if 0x20 <= byte < 0x7F else "·" for byte in line)
-        lines.append(f"{position:04x}  {line.hex(' '):<47}  {readable}")
+        lines.append(f"{position:04x}  {line.hex(' '):<47}  {readable(line)}")
     if len(data) > _MAX_HEX_BYTES:
         lines.append(f"({len(data) - _MAX_HEX_BYTES:,} more bytes)")
     return "\n".join(lines)

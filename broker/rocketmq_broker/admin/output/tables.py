@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rocketmq_broker.admin.broker_requests.discarded import DiscardedMessage
-from rocketmq_broker.admin.output.durations import duration_text
+from rocketmq_broker.admin.output.durations import ago_text, duration_text
 from rocketmq_broker.admin.output.printing import print_facts, print_table
 from rocketmq_broker.admin.output.times import time_text
 from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
@@ -55,7 +55,7 @@ def _pending_cells(info: TransactionInfo) -> list[str]:
 
 def _discarded_cells(message: DiscardedMessage, now_ms: int) -> list[str]:
     return [
-        f"{duration_text(max(0, now_ms - message.discarded_ms))} ago",
+        ago_text(message.discarded_ms, now_ms),
         str(message.checks),
         message.producer_group,
         message.topic,

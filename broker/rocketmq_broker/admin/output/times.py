@@ -11,3 +11,8 @@ def time_text(ms: int | None) -> str:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
     except (OverflowError, ValueError, OSError):
         return f"{ms} ms after 1970"  # the year is out of the system clock's range
+
+
+def exact_time_text(ms: int | None) -> str:
+    """Formats a time in local time, to the millisecond; an empty string for None."""
+    return "" if ms is None else f"{time_text(ms)}.{ms % 1000:03d}"

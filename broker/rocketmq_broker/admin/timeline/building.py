@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from rocketmq_broker.admin.output.numbers import counted
 from rocketmq_broker.admin.timeline.event import (
     BROKER,
     BROKER_MEMORY,
@@ -18,7 +19,6 @@ from rocketmq_broker.admin.timeline.evidence import TimelineEvidence
 from rocketmq_broker.admin.timeline.folding import WRITTEN_AGAIN
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import host_text
-from rocketmq_broker.protocol.bodies.transaction_admin import CheckBackInfo
 
 
 def build_timeline(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) -> Timeline:
@@ -48,8 +48,7 @@ def build_timeline(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) 
 
 def _first_step_after_the_producer(evidence: TimelineEvidence) -> int | None:
     """Returns the time of the broker's first action after it stored the half message; None if no such time is known."""
-    known = evidence.info.check_backs if evidence.info is not None else []
-    times = [check_back.asked_ms for check_back in known]
+    times = [check_back.asked_ms for check_back in evidence.check_backs]
     times += [record.store_timestamp for record in (*evidence.halves[1:], *evidence.committed, *evidence.discarded)]
     if evidence.info is not None and evidence.info.decided_ms is not None:
         times.append(evidence.info.decided_ms)
@@ -86,7 +85,7 @@ def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Itera
         yield Event(None, what, NOT_ON_RECORD, Arrow(producer, BROKER, "no decision", is_lost=True))
     for copy in copies:
         checks = copy.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
-        what = f"half message written again at {copy.commit_log_offset}, {_count(checks, 'check-back')} counted"
+        what = f"half message written again at {copy.commit_log_offset}, {counted(checks, 'check-back')} counted"
         yield Event(copy.store_timestamp, what, COMMIT_LOG, Arrow(BROKER, BROKER, WRITTEN_AGAIN))
 
 
@@ -104,13 +103,12 @@ def _explains(event: Event, producer: str) -> bool:
 
 
 def _check_backs(evidence: TimelineEvidence) -> Iterator[Event]:
-    known = evidence.info.check_backs if evidence.info is not None else []
     producer = _producer(evidence)
-    missing = _checks(evidence) - len(known)
+    missing = _checks(evidence) - len(evidence.check_backs)
     if missing > 0:
-        what = f"{_count(missing, 'check-back')}: times, producers and answers"
-        yield Event(None, what, NOT_ON_RECORD, Arrow(BROKER, producer, _count(missing, "check-back")))
-    for number, check_back in enumerate(known, start=max(0, missing) + 1):
+        what = f"{counted(missing, 'check-back')}: times, producers and answers"
+        yield Event(None, what, NOT_ON_RECORD, Arrow(BROKER, producer, counted(missing, "check-back")))
+    for number, check_back in enumerate(evidence.check_backs, start=max(0, missing) + 1):
         what = f"check-back {number}: the broker asks the producer at {check_back.producer}"
         yield Event(check_back.asked_ms, what, BROKER_MEMORY, Arrow(BROKER, producer, f"check-back {number}"))
         if check_back.answer is None:
@@ -131,7 +129,7 @@ def _end(evidence: TimelineEvidence) -> Iterator[Event]:
         checks = record.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
         yield Event(
             record.store_timestamp,
-            f"discarded after {_count(checks, 'check-back')}: rocketmq-admin resume resumes its check-backs",
+            f"discarded after {counted(checks, 'check-back')}: rocketmq-admin resume resumes its check-backs",
             COMMIT_LOG,
             Arrow(BROKER, BROKER, "discarded"),
         )
@@ -140,7 +138,7 @@ def _end(evidence: TimelineEvidence) -> Iterator[Event]:
         if not evidence.committed and not evidence.discarded:
             yield Event(None, "whether it is pending or rolled back: this broker does not report it", NOT_ON_RECORD)
     elif info.state == "rolled back":
-        when = info.decided_ms or _answered_ms(info.check_backs, "ROLLBACK")
+        when = info.decided_ms or _answered_ms(evidence, "ROLLBACK")
         what = f"ROLLBACK{_by(evidence, 'ROLLBACK')}: no consumer will see the message"
         arrow = _decision_arrow(evidence, "ROLLBACK", "rolled back")
         yield Event(when, what if when is not None else f"{what}; the time is not on record", COMMIT_LOG, arrow)
@@ -152,7 +150,7 @@ def _decision_arrow(evidence: TimelineEvidence, decision: str, effect: str) -> A
     """Returns the arrow of a decision, or of its effect only if the response to a check-back already shows the decision."""
     if _reason(evidence):
         return Arrow(OPERATOR, BROKER, f"{decision} by hand")
-    if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:
+    if _answered_ms(evidence, decision) is not None:
         return Arrow(BROKER, BROKER, effect)
     return Arrow(_producer(evidence), BROKER, decision)
 
@@ -161,7 +159,7 @@ def _by(evidence: TimelineEvidence, decision: str) -> str:
     """Returns a phrase that describes the recorded origin of a decision."""
     if reason := _reason(evidence):
         return f" by hand ({reason})"
-    if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:
+    if _answered_ms(evidence, decision) is not None:
         return ", the answer to a check-back"
     if _checks(evidence):
         return ", from its producer group after a check-back; which client sent it is not on record"
@@ -189,7 +187,7 @@ def _deliveries(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterator[
         for record in group.dead_letters:
             yield Event(
                 record.store_timestamp,
-                f"dead letter of {group.group}, after {_count(record.reconsume_times, 'attempt')}",
+                f"dead letter of {group.group}, after {counted(record.reconsume_times, 'attempt')}",
                 COMMIT_LOG,
                 Arrow(group.group, BROKER, "dead letter"),
             )
@@ -212,10 +210,6 @@ def _works_on_it(group: str, after: Sequence[Event]) -> bool:
     return any(event.arrow is not None and event.arrow.sender == group for event in after)
 
 
-def _count(count: int | str, noun: str) -> str:
-    return f"{count} {noun}" if str(count) == "1" else f"{count} {noun}s"
-
-
 def _checks(evidence: TimelineEvidence) -> int:
     """Returns the number of check-backs that the broker has sent."""
     if evidence.info is not None and evidence.info.checks is not None:
@@ -224,8 +218,7 @@ def _checks(evidence: TimelineEvidence) -> int:
         record.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
         for record in (*evidence.halves, *evidence.committed, *evidence.discarded)
     ]
-    known = len(evidence.info.check_backs) if evidence.info is not None else 0
-    return max(known, *(int(count) for count in counts if count.isdecimal() and len(count) <= 9), 0)
+    return max(len(evidence.check_backs), *(int(count) for count in counts if count.isdecimal() and len(count) <= 9), 0)
 
 
 def _producer(evidence: TimelineEvidence) -> str:
@@ -236,5 +229,6 @@ def _reason(evidence: TimelineEvidence) -> str | None:
     return evidence.info.reason if evidence.info is not None else None
 
 
-def _answered_ms(check_backs: list[CheckBackInfo], decision: str) -> int | None:
-    return next((one.answered_ms for one in reversed(check_backs) if one.answer == decision), None)
+def _answered_ms(evidence: TimelineEvidence, decision: str) -> int | None:
+    """Returns the time of the last answer to a check-back that is this decision; None if there is none."""
+    return next((one.answered_ms for one in reversed(evidence.check_backs) if one.answer == decision), None)

@@ -7,10 +7,10 @@ import typer
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import AsJson, with_session
 from rocketmq_broker.admin.output.printing import echo, print_json, print_table
-from rocketmq_broker.admin.output.times import time_text
+from rocketmq_broker.admin.output.times import exact_time_text
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.admin.timeline.building import build_timeline
-from rocketmq_broker.admin.timeline.event import Timeline
+from rocketmq_broker.admin.timeline.event import Event, Timeline
 from rocketmq_broker.admin.timeline.evidence import gather
 
 Word = Annotated[str, typer.Argument(metavar="KEY", help="Transaction id, key of the message, or half offset.")]
@@ -36,11 +36,10 @@ def _print(address: str, timeline: Timeline) -> None:
     begun_ms = next((event.at_ms for event in timeline.events if event.at_ms is not None), 0)
     print_table(
         ("time", "ms", "what happened", "on record in"),
-        [(address, (*_when(event.at_ms, begun_ms), event.what, event.on_record)) for event in timeline.events],
+        [(address, _cells(event, begun_ms)) for event in timeline.events],
     )
 
 
-def _when(at_ms: int | None, begun_ms: int) -> tuple[str, str]:
-    if at_ms is None:
-        return "", ""
-    return f"{time_text(at_ms)}.{at_ms % 1000:03d}", f"{at_ms - begun_ms:+,}"
+def _cells(event: Event, begun_ms: int) -> tuple[str, ...]:
+    since = "" if event.at_ms is None else f"{event.at_ms - begun_ms:+,}"
+    return exact_time_text(event.at_ms), since, event.what, event.on_record

@@ -11,7 +11,7 @@ from rocketmq_broker.admin.messages.finding import GroupConsumption, consumed_by
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.record import Record
-from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo
+from rocketmq_broker.protocol.bodies.transaction_admin import CheckBackInfo, TransactionInfo
 from rocketmq_broker.protocol.headers.transaction_admin import ShowTransactionRequestHeader
 
 
@@ -36,6 +36,11 @@ class TimelineEvidence(NamedTuple):
     consumptions: list[GroupConsumption]
     info: TransactionInfo | None
     """The broker's information about the transaction; None for Apache's brokers."""
+
+    @property
+    def check_backs(self) -> list[CheckBackInfo]:
+        """The check-backs that the broker remembers, oldest first."""
+        return self.info.check_backs if self.info is not None else []
 
 
 async def gather(broker: BrokerRequests, word: str) -> list[TimelineEvidence]:

@@ -6,7 +6,6 @@ from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.messages.finding import FoundMessage, find_messages
-from rocketmq_broker.message import properties as props
 
 
 class MessageRow(NamedTuple):
@@ -14,12 +13,6 @@ class MessageRow(NamedTuple):
 
     broker: str
     found: FoundMessage
-
-    @property
-    def transaction_id(self) -> str | None:
-        """The id of the message's transaction; None for an ordinary message."""
-        is_transactional = props.TRANSACTION_PREPARED in self.found.message.properties
-        return self.found.message.message_id if is_transactional else None
 
 
 class MessagesFacts(NamedTuple):

@@ -11,7 +11,6 @@ from rocketmq_broker.admin.messages.content import MessageContent, content_of
 from rocketmq_broker.admin.messages.following import newest_messages
 from rocketmq_broker.admin.progress.topics import topics_of
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 
 NEWEST: Final = 32
@@ -28,11 +27,6 @@ class NearMessage(NamedTuple):
 
     message: MessageContent
     why: str
-
-    @property
-    def transaction_id(self) -> str | None:
-        """The id of the message's transaction; None for an ordinary message."""
-        return self.message.message_id if props.TRANSACTION_PREPARED in self.message.properties else None
 
 
 async def near_messages(session: Session, word: str) -> list[NearMessage]:

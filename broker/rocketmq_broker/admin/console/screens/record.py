@@ -8,6 +8,7 @@ from rocketmq_broker.admin.console.brokers import broker_at
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.output.records import MarkedField, marked_fields
+from rocketmq_broker.admin.output.shown_bodies import readable
 
 _BYTES_ON_A_LINE: Final = 16
 _MAX_LINES: Final = 256
@@ -61,12 +62,8 @@ def _lines(fields: Sequence[tuple[MarkedField, int]], end: int) -> Iterator[Reco
             begin = max(position, field.begin)
             data = field.data[begin - field.begin : max(0, end_of_line - field.begin)]
             if data:
-                runs.append(RecordRun(data.hex(" "), _readable(data), mark, field.name))
+                runs.append(RecordRun(data.hex(" "), readable(data), mark, field.name))
         yield RecordLine(position, runs)
-
-
-def _readable(data: bytes) -> str:
-    return "".join(chr(byte) if 0x20 <= byte < 0x7F else "·" for byte in data)
 
 
 SCREEN: Final = Screen("/record", "Bytes of a record", "record.html", find, refresh_s=None)

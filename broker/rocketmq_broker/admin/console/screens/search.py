@@ -74,21 +74,15 @@ async def _messages(visit: Visit, word: str) -> list[SearchHit]:
 
 async def _near(visit: Visit, word: str) -> list[SearchHit]:
     hits = []
-    for near in await near_messages(await visit.session(), word):
-        if near.transaction_id is not None:
-            path = url("/transaction", word=near.transaction_id)
-            hits.append(
-                SearchHit("transaction", near.transaction_id, path, near.message.stored_ms, _with_keys(near.why, near.message))
-            )
+    for message, why_near in await near_messages(await visit.session(), word):
+        why = f"{why_near}; keys {' '.join(message.keys)}" if message.keys else why_near
+        if message.transaction_id is not None:
+            path = url("/transaction", word=message.transaction_id)
+            hits.append(SearchHit("transaction", message.transaction_id, path, message.stored_ms, why))
         else:
-            path = url("/messages", word=near.message.offset_message_id)
-            hits.append(_message_hit(near.message, _with_keys(near.why, near.message), path))
+            hits.append(_message_hit(message, why, url("/messages", word=message.offset_message_id)))
     return hits
 
 
 def _message_hit(message: MessageContent, why: str, path: str) -> SearchHit:
     return SearchHit("message", message.message_id or message.offset_message_id, path, message.stored_ms, why)
-
-
-def _with_keys(why: str, message: MessageContent) -> str:
-    return f"{why}; keys {' '.join(message.keys)}" if message.keys else why
