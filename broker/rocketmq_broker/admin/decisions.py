@@ -5,6 +5,7 @@ import msgspec
 from rocketmq_broker.admin.broker_requests.discarded import DiscardedMessage, discarded_with_id, read_discarded, with_resumption
 from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, is_stored_at
 from rocketmq_broker.admin.errors import CannotAsk, Refused
+from rocketmq_broker.admin.output.numbers import is_number
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import MessageId, parse_offset_message_id
@@ -17,8 +18,7 @@ _MAX_OFFSET = 2**63 - 1
 
 def half_offset_of(word: str) -> int | None:
     """Returns the half offset if the word is a number up to 2^63 - 1; None for a transaction id or key."""
-    is_offset = word.isascii() and word.isdigit() and len(word) <= len(str(_MAX_OFFSET)) and int(word) <= _MAX_OFFSET
-    return int(word) if is_offset else None
+    return int(word) if is_number(word) and int(word) <= _MAX_OFFSET else None
 
 
 async def decide(session: Session, word: str, *, commit: bool, reason: str) -> tuple[BrokerRequests, TransactionInfo]:

@@ -48,10 +48,10 @@ class Restarts:
         return float(min(_FIRST_PAUSE_S * 2 ** (self.in_a_row - 1), _MAX_PAUSE_S))
 
 
-def ending_text(status: int, signal_name: str = "") -> str:
-    """Returns a text that describes how a process ended."""
+def ending_text(status: int) -> str:
+    """Returns a text that describes how a process ended. `status` is its exit status, negative for a signal."""
     if status < 0:
-        return f"was killed by {signal_name or f'signal {-status}'}"
+        return f"was killed by {_signal_name(-status)}"
     if status == 0:
         return "ended normally (exit status 0)"
     return f"ended with exit status {status}"
@@ -72,7 +72,6 @@ class Child:
         """Set when the process is ready for the first time."""
         self.died = asyncio.Event()
         """Set when the process ends for the first time without a call of `stop`."""
-        self.is_given_up = False
         self._arguments = list(arguments)
         self._report = report
         self._world = world
@@ -92,7 +91,7 @@ class Child:
                 return
             self.died.set()
             pause_s = self._restarts.pause_s(status, self._world.steady_s() - started_s)
-            ended = f"{self.name} {ending_text(status, _signal_name(status))}"
+            ended = f"{self.name} {ending_text(status)}"
             if pause_s is None:
                 self._give_up(ended, status)
                 return
@@ -164,15 +163,14 @@ class Child:
                 self.ready.set()
 
     def _give_up(self, ended: str, status: int) -> None:
-        self.is_given_up = True
         why = "its settings are invalid" if status == BAD_SETTINGS else f"{MAX_RESTARTS} restarts in a row failed"
         self._report(
             "cluster", f"{ended} and is not restarted: {why}. Its store is unchanged; fix the cause and restart the cluster"
         )
 
 
-def _signal_name(status: int) -> str:
+def _signal_name(number: int) -> str:
     try:
-        return signal.Signals(-status).name if status < 0 else ""
+        return signal.Signals(number).name
     except ValueError:
-        return ""
+        return f"signal {number}"

@@ -32,6 +32,10 @@ class SupervisorOptions:
     """The event that stops the cluster when it is set."""
     pace: DrainPace = field(default_factory=DrainPace)
 
+    def say(self, text: str) -> None:
+        """Reports a line of the cluster itself."""
+        self.report("cluster", text)
+
 
 async def supervise(options: SupervisorOptions) -> bool:
     """Runs the cluster until `options.stopping` is set. Returns False if all brokers have failed too often.
@@ -54,12 +58,9 @@ def _prepare(plan: ClusterPlan, options: SupervisorOptions) -> TopicSpreading:
         for broker in plan.brokers:
             if broker.is_new and members:
                 count = copy_topics(broker.settings.store_root, members, excluded=excluded, now_ms=options.world.wall_ms())
-                options.report(
-                    "cluster",
-                    f"{broker.name} is new: it starts with the other brokers' topics ({count}) and no messages",
-                )
+                options.say(f"{broker.name} is new: it starts with the other brokers' topics ({count}) and no messages")
             if broker.is_rejoining:
-                options.report("cluster", f"{broker.name} rejoins the cluster with its old store")
+                options.say(f"{broker.name} rejoins the cluster with its old store")
             if not broker.is_leaving:
                 unmark(plan.folder, broker.name)
         spreading = TopicSpreading(topics_in(members), excluded)
@@ -72,13 +73,12 @@ def _prepare(plan: ClusterPlan, options: SupervisorOptions) -> TopicSpreading:
 def _report_removals(plan: ClusterPlan, options: SupervisorOptions) -> None:
     """Reports the brokers that were removed before, and those that now leave the cluster."""
     for name in plan.removed:
-        options.report("cluster", f"{name} was removed before and is not started; its store is kept in {plan.folder / name}")
+        options.say(f"{name} was removed before and is not started; its store is kept in {plan.folder / name}")
     for broker in plan.brokers:
         if broker.is_leaving:
-            options.report(
-                "cluster",
+            options.say(
                 f"{broker.name} leaves the cluster: clients no longer send to it, and it is stopped once it is drained. "
-                f"To keep it, start the cluster with --brokers {broker.number}",
+                f"To keep it, start the cluster with --brokers {broker.number}"
             )
 
 
@@ -123,11 +123,8 @@ class _Running:
             await child.ready.wait()
         addresses = ", ".join(f"{child.name} {child.address}" for child in self._brokers.values())
         cluster = self._options.settings.broker_cluster_name
-        self._options.report(
-            "cluster",
-            f"The cluster[{cluster}, {addresses}] boot success. "
-            f"name server is {self._plan.namesrv_addr}, folder {self._plan.folder}",
-        )
+        place = f"name server is {self._plan.namesrv_addr}, folder {self._plan.folder}"
+        self._options.say(f"The cluster[{cluster}, {addresses}] boot success. {place}")
 
     async def _spread_topics(self) -> None:
         """Polls for new topics while all brokers that stay in the cluster are ready."""
@@ -143,15 +140,15 @@ class _Running:
             except AdminError as error:
                 if str(error) != reported:
                     reported = str(error)
-                    self._options.report("cluster", f"new topics cannot be created on the other brokers: {reported}")
+                    self._options.say(f"new topics cannot be created on the other brokers: {reported}")
                 continue
             reported = ""
             if new and len(staying) > 1:
-                self._options.report("cluster", f"new topics created on all brokers: {', '.join(new)}")
+                self._options.say(f"new topics created on all brokers: {', '.join(new)}")
 
     async def _watch(self, brokers: Collection[asyncio.Task[None]]) -> bool:
         """Waits until the cluster must stop or no broker will be restarted. Returns False in the second case."""
-        stopping = asyncio.create_task(self._stop_requested(), name="stop requested")
+        stopping = asyncio.create_task(self._options.stopping.wait(), name="stop requested")
         ended = asyncio.create_task(_ends_of(brokers), name="ends of brokers")
         await asyncio.wait([stopping, ended], return_when=asyncio.FIRST_COMPLETED)
         if stopping.done():
@@ -159,11 +156,8 @@ class _Running:
             return True
         stopping.cancel()
         await ended
-        self._options.report("cluster", "all brokers were given up: the cluster stops")
+        self._options.say("all brokers were given up: the cluster stops")
         return False
-
-    async def _stop_requested(self) -> None:
-        await self._options.stopping.wait()
 
     async def _drain(self, broker: PlannedBroker) -> None:
         """Stops a leaving broker after it has been read-only for the minimum time and has no messages left."""
@@ -183,21 +177,17 @@ class _Running:
             if is_drained and self._options.world.steady_s() - read_only_since_s >= pace.min_read_only_s:
                 break
             if not is_drained and text != reported:
-                self._options.report("cluster", f"{broker.name} is draining: {text}")
+                self._options.say(f"{broker.name} is draining: {text}")
                 reported = text
         await child.stop()
         text = f"{broker.name} was drained and stopped; delete its store when it is no longer needed"
         try:
             mark_removed(self._plan.folder, broker.name, text)
         except OSError as error:
-            self._options.report(
-                "cluster", f"{broker.name} is stopped but not marked as removed: {error}. The next start drains it again"
-            )
+            self._options.say(f"{broker.name} is stopped but not marked as removed: {error}. The next start drains it again")
             return
         store = broker.settings.store_root
-        self._options.report(
-            "cluster", f"{broker.name} is drained and stopped. Its store is kept in {store} and reconcile may still read it"
-        )
+        self._options.say(f"{broker.name} is drained and stopped. Its store is kept in {store} and reconcile may still read it")
 
     async def _stop(self, tasks: Collection[asyncio.Task[None]]) -> None:
         """Stops the brokers and then the name server, so that clients can look up routes until the last broker has stopped."""

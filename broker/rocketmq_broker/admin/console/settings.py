@@ -27,11 +27,6 @@ class ConsoleSettings:
     password: str | None = None
     """The password of the login. None disables the login, which is allowed only on a loopback address."""
 
-    @property
-    def is_loopback(self) -> bool:
-        """True if the port can be reached only from this machine."""
-        return is_loopback(self.host.strip("[]"))
-
 
 def console_settings(listen: str, environment: Mapping[str, str], password_file: str | None = None) -> ConsoleSettings:
     """Returns the settings for `HOST:PORT`, with the password from a file or the environment. Raises UnusableSettings.

@@ -1,11 +1,14 @@
 """A visit to a screen, with its query and its session with the brokers."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.output.numbers import is_number
 from rocketmq_broker.admin.session import Session
+
+_MAX_NUMBER: Final = 2**63 - 1
 
 Query = Mapping[str, str]
 """The query parameters of a URL, or the fields of a form. If a name occurs more than once, its last value is used."""
@@ -36,7 +39,7 @@ class Visit:
         """Returns a parameter without surrounding spaces; an empty string if it is missing."""
         return self.query.get(name, "").strip()
 
-    def number(self, name: str, otherwise: int, *, low: int = 0, high: int = 2**63 - 1) -> int:
-        """Returns a numeric parameter, limited to the range from `low` to `high`; `otherwise` if it is not a number."""
+    def number(self, name: str, otherwise: int) -> int:
+        """Returns a numeric parameter, at most 2^63 - 1; `otherwise` if it is not a number."""
         text = self.word(name)
-        return min(max(int(text), low), high) if is_number(text) else otherwise
+        return min(int(text), _MAX_NUMBER) if is_number(text) else otherwise
