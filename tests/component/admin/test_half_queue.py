@@ -14,6 +14,7 @@ from rocketmq_broker.message import topics
 from rocketmq_broker.message.record import Record
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.stored_records import stored
+from tests.unit.admin.stored_broker import StoredBroker
 from tests.unit.testing.listeners import UNKNOWN, Transactions
 
 
@@ -75,22 +76,9 @@ def test_half_messages_that_cannot_be_pulled_are_no_proof_that_there_are_none(
     assert read(rocketmq) == UndecidedHalves([], is_readable=False)
 
 
-async def found_in(halves: list[Record], ops: list[Record], delivered: list[Record]) -> list[UndecidedHalf]:
-    """Returns the undecided half messages of a broker with these records, newest last. A record's index is its queue offset."""
-    queues = {topics.HALF_TOPIC: halves, topics.OP_HALF_TOPIC: ops}
-
-    class Broker:
-        async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
-            return 0, len(queues[topic])
-
-        async def pull(self, topic: str, queue_id: int, offset: int, count: int) -> tuple[list[Record], int]:
-            page = queues[topic][offset : offset + count]
-            return page, offset + len(page)
-
-        async def query(self, topic: str, key: str) -> list[Record]:
-            return [record for record in delivered if record.get_property(props.UNIQUE_KEY) == key]
-
-    return (await undecided_halves(cast(BrokerRequests, Broker()))).halves
+async def found_in(*records: Record) -> list[UndecidedHalf]:
+    """Returns the undecided half messages of a broker with these records, newest first."""
+    return (await undecided_halves(cast(BrokerRequests, StoredBroker(*records)))).halves
 
 
 def half(queue_offset: int, *, checks: int | None = None, transaction_id: str = "id-1") -> Record:
@@ -105,22 +93,22 @@ def op(queue_offset: int, *decided: int) -> Record:
 
 
 async def test_a_decided_copy_decides_what_it_was_made_from() -> None:
-    assert await found_in([half(0), half(1, checks=1)], [op(0, 1)], []) == []
+    assert await found_in(half(0), half(1, checks=1), op(0, 1)) == []
 
 
 async def test_a_copy_counts_although_its_first_half_message_is_decided() -> None:
-    found = await found_in([half(0), half(1, checks=1)], [op(0, 0)], [])
+    found = await found_in(half(0), half(1, checks=1), op(0, 0))
     assert [(one.commit_log_offset, one.checks) for one in found] == [(1000, "1")]
 
 
 async def test_another_half_message_of_the_same_id_is_no_copy() -> None:
-    found = await found_in([half(0), half(1)], [op(0, 1)], [])
+    found = await found_in(half(0), half(1), op(0, 1))
     assert [one.commit_log_offset for one in found] == [0]
 
 
 async def test_one_op_message_decides_many_half_messages_as_in_release_5() -> None:
     halves = [half(number, transaction_id=f"id-{number}") for number in range(4)]
-    found = await found_in(halves, [op(0, 0, 2, 3)], [])
+    found = await found_in(*halves, op(0, 0, 2, 3))
     assert [one.transaction_id for one in found] == ["id-1"]
 
 

@@ -10,7 +10,6 @@ from rocketmq_broker.admin.dead_letters.finding import dead_letters_of, find_dea
 from rocketmq_broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
 from rocketmq_broker.admin.dead_letters.treating import dismiss, retry, single_match
 from rocketmq_broker.admin.errors import NotSupported, Refused
-from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.ids import offset_message_id
@@ -23,6 +22,7 @@ from rocketmq_broker.protocol.headers.parked_admin import (
 )
 from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 from tests import stored_records
+from tests.unit.admin.stored_broker import StoredBroker, session
 
 DLQ, RETRY_TOPIC = "%DLQ%credits", "%RETRY%credits"
 OWN = {"UNIQ_KEY": "A1", "KEYS": "order-1", "RETRY_TOPIC": "orders", "TRAN_MSG": "true"}
@@ -39,12 +39,11 @@ def stored(queue_offset: int, *, topic: str = DLQ, offset: int | None = None, po
     )  # fmt: skip
 
 
-class Broker:
-    """The data of a broker, and the requests that it received."""
+class Broker(StoredBroker):
+    """A broker with records and marks, and the requests that it received."""
 
     def __init__(self, *records: Record, address: str = "127.0.0.1:1") -> None:
-        self.address = address
-        self.records = list(records)
+        super().__init__(*records, address=address)
         self.marked: dict[int, MarkInfo] = {}
         self.asked: list[ListMarksRequestHeader] = []
         self.retried: list[RetryDeadLetterRequestHeader] = []
@@ -53,25 +52,8 @@ class Broker:
     async def topics(self) -> dict[str, int]:
         return {"orders": 4, DLQ: 1, RETRY_TOPIC: 1, **{record.topic.decode(): 1 for record in self.records}}
 
-    async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
-        offsets = [record.queue_offset for record in self._of(topic)]
-        return min(offsets, default=0), max(offsets, default=-1) + 1
-
-    async def pull(self, topic: str, queue_id: int, queue_offset: int, count: int) -> tuple[list[Record], int]:
-        found = [record for record in self._of(topic) if queue_offset <= record.queue_offset < queue_offset + min(count, 3)]
-        return found, queue_offset + 3
-
-    async def query(self, topic: str, key: str) -> list[Record]:
-        return [record for record in self._of(topic) if key in (record.get_property("UNIQ_KEY"), record.get_property("KEYS"))]
-
-    async def view(self, commit_log_offset: int) -> Record:
-        for record in self.records:
-            if record.commit_log_offset == commit_log_offset:
-                return record
-        raise Refused(f"no message at commit log offset {commit_log_offset}")
-
     async def count_parked(self) -> ParkedCounts:
-        return ParkedCounts(dead_letters={"credits": len(self._of(DLQ)) - len(self.marked)})
+        return ParkedCounts(dead_letters={"credits": len(self.of_topic(DLQ)) - len(self.marked)})
 
     async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
         self.asked.append(header)
@@ -85,9 +67,6 @@ class Broker:
     async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
         self.dismissed.append(header)
         return MarkInfo(0, "dismissed", 5, "10.0.0.9:1", header.reason)
-
-    def _of(self, topic: str) -> list[Record]:
-        return [record for record in self.records if record.topic.decode() == topic]
 
 
 class ApachesBroker(Broker):
@@ -104,10 +83,6 @@ class ApachesBroker(Broker):
 
     async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> None:
         self.sent.append((header, body))
-
-
-def session(*brokers: Broker) -> Session:
-    return Session(cast(Any, list(brokers)))
 
 
 def mark(queue_offset: int, treatment: str = "retried", **more: Any) -> MarkInfo:

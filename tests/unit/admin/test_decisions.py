@@ -10,14 +10,12 @@ import pytest
 from rocketmq_broker.admin.broker_requests.discarded import newest_discarded
 from rocketmq_broker.admin.decisions import decide, resume
 from rocketmq_broker.admin.errors import CannotAsk, Refused
-from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, host_bytes
 from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
-from rocketmq_broker.protocol.headers.transaction_admin import (
-    DecideTransactionRequestHeader,
-)
+from rocketmq_broker.protocol.headers.transaction_admin import DecideTransactionRequestHeader
 from tests import stored_records
+from tests.unit.admin.stored_broker import StoredBroker, session
 
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
@@ -32,36 +30,14 @@ def stored(topic: str, transaction_id: str, *, offset: int, queue_offset: int = 
     )  # fmt: skip
 
 
-class Broker:
-    """The data of a broker, and the requests that it received."""
+class Broker(StoredBroker):
+    """A broker with records and transactions, and the decisions that it received."""
 
-    def __init__(self, address: str = "127.0.0.1:1", records: list[Record] | None = None, *, first: int = 0) -> None:
-        self.address = address
-        self.records = records or []
+    def __init__(self, *records: Record, address: str = "127.0.0.1:1") -> None:
+        super().__init__(*records, address=address)
         self.transactions: list[TransactionInfo] = []
         self.decided: list[DecideTransactionRequestHeader] = []
         self.resumed: list[str] = []
-        self.pulls = 0
-        self.first = first
-        """The queue offset of the first discarded message that has not expired."""
-
-    async def query(self, topic: str, key: str) -> list[Record]:
-        return [record for record in self.records if record.topic.decode() == topic and record.get_property("UNIQ_KEY") == key]
-
-    async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
-        return self.first, max((record.queue_offset + 1 for record in self._discarded()), default=self.first)
-
-    async def pull(self, topic: str, queue_id: int, queue_offset: int, count: int) -> tuple[list[Record], int]:
-        assert (topic, queue_id) == (DISCARD_TOPIC, 0)
-        self.pulls += 1
-        page = [record for record in self._discarded() if queue_offset <= record.queue_offset < queue_offset + min(count, 3)]
-        return page, queue_offset + len(page)
-
-    async def view(self, commit_log_offset: int) -> Record:
-        for record in self.records:
-            if record.commit_log_offset == commit_log_offset:
-                return record
-        raise Refused(f"no message at commit log offset {commit_log_offset}")
 
     async def show(self, header: object) -> TransactionList:
         return TransactionList(transactions=self.transactions)
@@ -73,17 +49,14 @@ class Broker:
     async def resume(self, message_id: str) -> None:
         self.resumed.append(message_id)
 
-    def _discarded(self) -> list[Record]:
-        return [record for record in self.records if record.topic.decode() == DISCARD_TOPIC]
 
-
-def session(*brokers: Broker) -> Session:
-    return Session(cast(Any, list(brokers)))
+def two_brokers() -> tuple[Broker, Broker]:
+    return Broker(address="127.0.0.1:1"), Broker(address="127.0.0.1:2")
 
 
 async def test_the_newest_discarded_messages_come_first_and_pulls_stop_when_there_are_enough() -> None:
     records = [stored(DISCARD_TOPIC, f"T{number}", offset=number, queue_offset=number) for number in range(100)]
-    broker = Broker(records=records)
+    broker = Broker(*records)
 
     found = await newest_discarded(cast(Any, broker), 4, lambda message: message.queue_offset % 2 == 0)
 
@@ -94,14 +67,14 @@ async def test_the_newest_discarded_messages_come_first_and_pulls_stop_when_ther
 async def test_all_discarded_messages_are_found_up_to_those_that_expired() -> None:
     records = [stored(DISCARD_TOPIC, f"T{number}", offset=number, queue_offset=number) for number in range(40, 100)]
 
-    found = await newest_discarded(cast(Any, Broker(records=records, first=40)), 1000, lambda message: True)
+    found = await newest_discarded(cast(Any, Broker(*records)), 1000, lambda message: True)
 
     assert [message.queue_offset for message in found] == list(range(99, 39, -1))
 
 
 async def test_a_discarded_message_is_resumed_by_its_transaction_id() -> None:
     record = stored(DISCARD_TOPIC, "A", offset=500)
-    other, having = Broker("127.0.0.1:1"), Broker("127.0.0.1:2", [record])
+    other, having = Broker(address="127.0.0.1:1"), Broker(record, address="127.0.0.1:2")
 
     _, resumed = await resume(session(other, having), "A")
 
@@ -111,7 +84,7 @@ async def test_a_discarded_message_is_resumed_by_its_transaction_id() -> None:
 
 @pytest.mark.parametrize("word", ["A", offset_message_id(host_bytes("127.0.0.1", 1), 500)])
 async def test_what_was_resumed_since_is_not_resumed_again(word: str) -> None:
-    broker = Broker(records=[stored(DISCARD_TOPIC, "A", offset=500), stored(HALF_TOPIC, "A", offset=900)])
+    broker = Broker(stored(DISCARD_TOPIC, "A", offset=500), stored(HALF_TOPIC, "A", offset=900))
 
     with pytest.raises(Refused, match="discarded message already resumed"):
         await resume(session(broker), word)
@@ -120,7 +93,7 @@ async def test_what_was_resumed_since_is_not_resumed_again(word: str) -> None:
 
 async def test_a_message_that_was_not_discarded_is_not_resumed() -> None:
     half = stored(HALF_TOPIC, "A", offset=100)
-    broker = Broker(records=[half])
+    broker = Broker(half)
 
     with pytest.raises(Refused, match="is not discarded"):
         await resume(session(broker), offset_message_id(half.store_host, 100))
@@ -129,11 +102,9 @@ async def test_a_message_that_was_not_discarded_is_not_resumed() -> None:
 
 async def test_half_messages_from_before_or_of_another_sending_do_not_count_as_resumed() -> None:
     broker = Broker(
-        records=[
-            stored(HALF_TOPIC, "A", offset=100),
-            stored(DISCARD_TOPIC, "A", offset=500),
-            stored(HALF_TOPIC, "A", offset=900, born_ms=8),
-        ]
+        stored(HALF_TOPIC, "A", offset=100),
+        stored(DISCARD_TOPIC, "A", offset=500),
+        stored(HALF_TOPIC, "A", offset=900, born_ms=8),
     )
 
     await resume(session(broker), "A")
@@ -142,7 +113,9 @@ async def test_half_messages_from_before_or_of_another_sending_do_not_count_as_r
 
 
 async def test_a_message_id_goes_to_the_broker_that_it_names() -> None:
-    first, second = [Broker(f"127.0.0.1:{port}", [stored(DISCARD_TOPIC, f"A{port}", offset=500, port=port)]) for port in (1, 2)]
+    first, second = [
+        Broker(stored(DISCARD_TOPIC, f"A{port}", offset=500, port=port), address=f"127.0.0.1:{port}") for port in (1, 2)
+    ]
     message_id = offset_message_id(host_bytes("127.0.0.1", 2), 500)
 
     await resume(session(first, second), message_id)
@@ -152,7 +125,7 @@ async def test_a_message_id_goes_to_the_broker_that_it_names() -> None:
 
 @pytest.mark.parametrize("word", ["A", offset_message_id(host_bytes("10.0.0.9", 2), 500)])
 async def test_what_no_broker_has_is_not_resumed(word: str) -> None:
-    brokers = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+    brokers = two_brokers()
 
     with pytest.raises(Refused):
         await resume(session(*brokers), word)
@@ -160,7 +133,7 @@ async def test_what_no_broker_has_is_not_resumed(word: str) -> None:
 
 
 async def test_the_broker_with_the_pending_transaction_decides() -> None:
-    settled, pending = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+    settled, pending = two_brokers()
     settled.transactions, pending.transactions = [TransactionInfo("committed", 3)], [TransactionInfo("pending", 5)]
 
     await decide(session(settled, pending), "A", commit=True, reason="paid")
@@ -171,7 +144,7 @@ async def test_the_broker_with_the_pending_transaction_decides() -> None:
 
 
 async def test_two_brokers_with_the_same_pending_transaction_are_for_the_operator_to_tell_apart() -> None:
-    brokers = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+    brokers = two_brokers()
     for broker in brokers:
         broker.transactions = [TransactionInfo("pending", 5)]
 
@@ -181,7 +154,7 @@ async def test_two_brokers_with_the_same_pending_transaction_are_for_the_operato
 
 
 async def test_while_a_broker_is_silent_nothing_is_decided_by_guessing() -> None:
-    silent, pending = Broker("127.0.0.1:1"), Broker("127.0.0.1:2")
+    silent, pending = two_brokers()
     pending.transactions = [TransactionInfo("pending", 5)]
 
     async def show(header: object) -> TransactionList:
@@ -195,4 +168,4 @@ async def test_while_a_broker_is_silent_nothing_is_decided_by_guessing() -> None
 
 async def test_a_half_offset_alone_names_no_transaction_of_several_brokers() -> None:
     with pytest.raises(CannotAsk, match="--broker-addr"):
-        await decide(session(Broker("127.0.0.1:1"), Broker("127.0.0.1:2")), "500", commit=True, reason="paid")
+        await decide(session(*two_brokers()), "500", commit=True, reason="paid")
