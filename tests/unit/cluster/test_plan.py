@@ -69,27 +69,17 @@ def test_a_broker_that_was_taken_away_comes_back_with_its_store() -> None:
     assert (back.is_rejoining, back.is_new, back.settings.broker_permission) == (True, False, 6)
 
 
-@pytest.mark.parametrize("count", [0, 27])
-def test_a_number_that_cannot_be_is_refused(count: int) -> None:
-    with pytest.raises(ClusterMistake, match=f"--brokers must be between 1 and 26, not {count}"):
-        planned(count)
-
-
-def test_the_store_of_a_single_broker_is_not_taken_for_a_cluster() -> None:
-    with pytest.raises(ClusterMistake, match=r"contains the store of a single broker: stop it and move its store to .*/broker-a"):
-        plan_cluster(SETTINGS, 2, FolderFacts(is_store=True))
-
-
-def test_stores_of_other_names_are_not_passed_over() -> None:
-    with pytest.raises(ClusterMistake, match="stores of brokers with other names: shop-a"):
-        planned(2, "broker-a", "shop-a")
-
-
-def test_a_name_server_needs_a_port_that_stays() -> None:
-    with pytest.raises(ClusterMistake, match="namesrvListenPort must not be 0"):
-        planned(2, namesrv_listen_port=0)
-
-
-def test_a_port_above_the_highest_is_named_with_its_broker() -> None:
-    with pytest.raises(ClusterMistake, match="port of broker-b too high: 65540, at most 65535"):
-        planned(3, listen_port=65530)
+@pytest.mark.parametrize(
+    ("count", "facts", "changes", "refusal"),
+    [
+        (0, FolderFacts(), {}, "--brokers must be between 1 and 26, not 0"),
+        (27, FolderFacts(), {}, "--brokers must be between 1 and 26, not 27"),
+        (2, FolderFacts(is_store=True), {}, "contains the store of a single broker: stop it and move its store to .*/broker-a"),
+        (2, FolderFacts(frozenset({"broker-a", "shop-a"})), {}, "stores of brokers with other names: shop-a"),
+        (2, FolderFacts(), {"namesrv_listen_port": 0}, "namesrvListenPort must not be 0"),
+        (3, FolderFacts(), {"listen_port": 65530}, "port of broker-b too high: 65540, at most 65535"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused(count: int, facts: FolderFacts, changes: dict[str, int], refusal: str) -> None:
+    with pytest.raises(ClusterMistake, match=refusal):
+        plan_cluster(msgspec.structs.replace(SETTINGS, **changes), count, facts)

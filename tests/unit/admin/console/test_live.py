@@ -10,25 +10,25 @@ def test_an_event_has_a_line_of_data_for_each_line_of_the_part() -> None:
     assert server_sent_event("part", "") == "event: part\ndata: \n\n"
 
 
+async def draw_one() -> str:
+    await asyncio.sleep(0)
+    return "one"
+
+
 async def test_a_part_is_sent_at_once_and_again_only_when_it_changed() -> None:
     parts = iter(["one", "one", "one", "two"])
-    streams = Streams()
 
     async def draw() -> str:
         return next(parts)
 
-    stream = streams.events(draw, every_s=0.001)
+    stream = Streams().events(draw, every_s=0.001)
     assert [await anext(stream), await anext(stream)] == [server_sent_event("part", "one"), server_sent_event("part", "two")]
     await stream.aclose()
 
 
 async def test_streams_end_with_the_console_and_are_bounded() -> None:
     streams = Streams(max_streams=1)
-
-    async def draw() -> str:
-        return "one"
-
-    stream = streams.events(draw, every_s=60)
+    stream = streams.events(draw_one, every_s=60)
     assert not streams.is_full
     await anext(stream)
     assert streams.is_full
@@ -39,12 +39,7 @@ async def test_streams_end_with_the_console_and_are_bounded() -> None:
 
 async def test_pages_that_ask_at_once_do_not_pass_the_bound() -> None:
     streams = Streams(max_streams=32)
-
-    async def draw() -> str:
-        await asyncio.sleep(0)
-        return "one"
-
-    begun = await asyncio.gather(*(streams.begun(draw, every_s=60) for _ in range(40)))
+    begun = await asyncio.gather(*(streams.begun(draw_one, every_s=60) for _ in range(40)))
     live = [stream for stream in begun if stream is not None]
     assert len(live) == 32
     assert [await anext(stream) for stream in live] == [server_sent_event("part", "one")] * 32
@@ -55,11 +50,7 @@ async def test_pages_that_ask_at_once_do_not_pass_the_bound() -> None:
 
 async def test_a_page_whose_visitor_left_before_its_first_part_counts_no_longer() -> None:
     streams = Streams(max_streams=1)
-
-    async def draw() -> str:
-        return "one"
-
-    stream = await streams.begun(draw, every_s=60)
+    stream = await streams.begun(draw_one, every_s=60)
     assert streams.is_full
     del stream
     for _ in range(5):
