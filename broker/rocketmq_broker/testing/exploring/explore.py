@@ -53,7 +53,7 @@ def explore(
     """
     if misplaced:
         raise UnusableTest("@explore must be called with keyword arguments only: write @explore() or @explore(seeds=200)")
-    plans = _read([plan] if isinstance(plan, str) else plan)
+    plans = [read_plan(text) for text in ([plan] if isinstance(plan, str) else plan or ())]
     wanted = range(first_seed, first_seed + seeds) if seed is None else range(seed, seed + 1)
 
     def decorate(test: AnyTest) -> Callable[..., None]:
@@ -170,10 +170,6 @@ def _places(error: BaseException | None) -> Iterator[str]:
         if frames := traceback.extract_tb(error.__traceback__):
             yield f"{frames[-1].filename}:{frames[-1].lineno}"
         error = error.__cause__
-
-
-def _read(texts: Sequence[str] | None) -> list[Plan]:
-    return [read_plan(text) for text in texts or ()]
 
 
 def _check(test: AnyTest) -> None:

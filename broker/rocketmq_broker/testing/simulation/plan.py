@@ -77,13 +77,6 @@ class PlannedEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise self._wrong(name, "a string")
         return value
 
-    def claim(self, name: str) -> bool:
-        """Returns the parameter `name`, or False if it is missing. Raises UnreadablePlan if it is not a boolean."""
-        value = self.parameters.get(name, False)
-        if not isinstance(value, bool):
-            raise self._wrong(name, "true or false")
-        return value
-
     def as_json(self) -> dict[str, Any]:
         """Returns the event as JSON values."""
         return {**msgspec.structs.asdict(self), "at_s": float(self.at_s), "for_s": float(self.for_s)}

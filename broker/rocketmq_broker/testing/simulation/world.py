@@ -58,8 +58,13 @@ class Program:
         """Callbacks that are called each time the program becomes ready."""
 
     def begin(self) -> None:
-        """Starts the program."""
-        self._begin_process()
+        """Starts the program, unless it is running or the world has ended."""
+        if self.process is not None or self._world.is_over:
+            return
+        self._starts += 1
+        process = self.process = self._world.new_process(self.name, self.machine, self._starts)
+        self._world.history.note(self.name, "start", f"{self.name} starts")
+        self._world.loop.create_task(self._watch(process))
 
     async def start(self) -> None:
         """Starts the program, and returns when it is ready."""
@@ -79,15 +84,7 @@ class Program:
             self.machine.disk.lose_power()
         else:
             self.machine.disk.kill()
-        self._world.later(down_s + self._chance.uniform(0.1, 1.0), self._begin_process)
-
-    def _begin_process(self) -> None:
-        if self.process is not None or self._world.is_over:
-            return
-        self._starts += 1
-        process = self.process = self._world.new_process(self.name, self.machine, self._starts)
-        self._world.history.note(self.name, "start", f"{self.name} starts")
-        self._world.loop.create_task(self._watch(process))
+        self._world.later(down_s + self._chance.uniform(0.1, 1.0), self.begin)
 
     async def _watch(self, process: SimulatedProcess) -> None:
         try:

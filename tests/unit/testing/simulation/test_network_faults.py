@@ -438,15 +438,6 @@ async def test_a_later_frame_is_cut_and_those_before_it_arrive() -> None:
 
 
 @in_virtual_time
-async def test_pieces_may_be_of_one_byte_each() -> None:
-    made, client, server = await pair_of_links()
-    made.network.in_pieces("client", "server", True, max_bytes=1)
-    client.transport.write(bytes(range(20)))
-    await a_moment(1)
-    assert server.reads == [bytes([number]) for number in range(20)]
-
-
-@in_virtual_time
 async def test_something_happens_between_two_frames_of_a_process_to_whomever_they_go() -> None:
     made = links()
     (first, one), (second, two) = await made.pair(), await made.pair()

@@ -60,19 +60,15 @@ class DatabaseFaults:
     """The planned deaths of processes. Databases that share this collection count the steps of a process together."""
     _refuses_until_s: float = 0.0
     _refusal_rate: float = 0.0
-    _refused: str | None = None
     _hangs_until_s: float = 0.0
     _hangs_left: int | None = None
     _hang_s: float = 0.0
     _outcomes: Upcoming[CommitOutcome] = field(default_factory=Upcoming)
 
-    def refuse(self, for_s: float, rate: float = 1.0, process: str | None = None) -> None:
-        """Refuses statements of all processes, or of `process`, with the probability `rate`.
-
-        If calls overlap, the latest end applies.
-        """
+    def refuse(self, for_s: float, rate: float = 1.0) -> None:
+        """Refuses statements with the probability `rate`. If calls overlap, the latest end and the latest rate apply."""
         self._refuses_until_s = max(self._refuses_until_s, self.now_s() + for_s)
-        self._refusal_rate, self._refused = rate, process
+        self._refusal_rate = rate
 
     def hang(self, for_s: float) -> None:
         """Delays all statements until `for_s` seconds have passed. If calls overlap, the latest end applies."""
@@ -120,9 +116,9 @@ class DatabaseFaults:
             return self._hangs_until_s
         return None
 
-    def is_refused(self, process: str) -> bool:
+    def is_refused(self) -> bool:
         """Returns True if a statement that starts now is refused."""
-        if self.now_s() >= self._refuses_until_s or self._refused not in (None, process):
+        if self.now_s() >= self._refuses_until_s:
             return False
         if self._refusal_rate < 1 and self.chance.random() >= self._refusal_rate:
             return False

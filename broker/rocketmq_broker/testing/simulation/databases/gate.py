@@ -152,7 +152,7 @@ class DatabaseGate:
             raise Killed
         if (ends_s := self._faults.hang_ends_s()) is not None:
             self._process.threads.sleep(ends_s - self._faults.now_s())
-        if self._faults.is_refused(self._process.name):
+        if self._faults.is_refused():
             self._file.history.mix(self._file.name, self._process.name, "refused", step)
             raise broken_connection()
 

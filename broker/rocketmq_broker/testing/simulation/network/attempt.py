@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketmq_broker.testing.simulation.network.link import Link
+from rocketmq_broker.testing.simulation.network.machines import SimulatedPort
 from rocketmq_broker.testing.simulation.network.retransmission import timed_out
-from rocketmq_broker.testing.simulation.network.simulated_port import SimulatedPort
 
 CONNECT_TIMEOUT_S: Final = 20.0
 _FIRST_WAIT_S: Final = 1.0

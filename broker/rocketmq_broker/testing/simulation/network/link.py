@@ -2,8 +2,8 @@
 
 import random
 
+from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.network.notes import Fired, Observer
-from rocketmq_broker.testing.simulation.network.ports import NetworkHistory
 from rocketmq_broker.testing.simulation.network.write_faults import FrameWatch, WriteFaults
 
 
@@ -15,7 +15,7 @@ class Link:
         sender: str,
         receiver: str,
         chance: random.Random,
-        history: NetworkHistory,
+        history: History,
         watches: list[FrameWatch],
         latency_s: tuple[float, float],
     ) -> None:

@@ -3,18 +3,16 @@
 import random
 from collections.abc import Callable
 
+from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.network.link import Link, link_name
 from rocketmq_broker.testing.simulation.network.notes import Observer
-from rocketmq_broker.testing.simulation.network.ports import NetworkHistory
 from rocketmq_broker.testing.simulation.network.write_faults import FrameWatch
 
 
 class LinkTable:
     """The links between processes, keyed by the names of sender and receiver."""
 
-    def __init__(
-        self, history: NetworkHistory, chance_of: Callable[[str], random.Random], latency_s: tuple[float, float]
-    ) -> None:
+    def __init__(self, history: History, chance_of: Callable[[str], random.Random], latency_s: tuple[float, float]) -> None:
         """Creates an empty table. `chance_of` returns a link's random stream. `latency_s` is the normal range of the latency."""
         self._history = history
         self._chance_of = chance_of

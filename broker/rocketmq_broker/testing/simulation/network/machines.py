@@ -2,11 +2,11 @@
 
 import errno
 import socket
+from collections.abc import Callable
 from typing import Final
 
-from rocketmq_broker.testing.memory_network import NewProtocol
+from rocketmq_broker.testing.memory_network import MemoryListener, NewProtocol
 from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint
-from rocketmq_broker.testing.simulation.network.simulated_port import SimulatedPort
 
 LOOPBACK: Final = "127.0.0.1"
 LOOPBACK_HOSTS: Final = frozenset({LOOPBACK, "localhost"})
@@ -14,6 +14,18 @@ _ALL_ADDRESSES: Final = frozenset({"0.0.0.0", ""})
 _FIRST_PORT: Final = 20_000
 _PORTS_BETWEEN: Final = 10
 _FIRST_CLIENT_PORT: Final = 50_000
+
+
+class SimulatedPort(MemoryListener):
+    """A port to which a simulated process is bound."""
+
+    def __init__(
+        self, owner: NetworkEndpoint, port: int, new_protocol: NewProtocol, is_local: bool, gone: Callable[[], object]
+    ) -> None:
+        """Creates a port. `is_local` restricts the port to connections from its own machine."""
+        super().__init__(port, new_protocol, None, gone)
+        self.owner = owner
+        self.is_local = is_local
 
 
 class Machines:

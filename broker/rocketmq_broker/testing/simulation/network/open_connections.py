@@ -10,10 +10,9 @@ from rocketmq_broker.testing.simulation.network.attempt import ConnectionAttempt
 from rocketmq_broker.testing.simulation.network.connection import Direction, Signal, SimulatedTransport, connect_ends
 from rocketmq_broker.testing.simulation.network.link import Link
 from rocketmq_broker.testing.simulation.network.links import LinkTable
-from rocketmq_broker.testing.simulation.network.machines import LOOPBACK, LOOPBACK_HOSTS, Machines
+from rocketmq_broker.testing.simulation.network.machines import LOOPBACK, LOOPBACK_HOSTS, Machines, SimulatedPort
 from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint
 from rocketmq_broker.testing.simulation.network.retransmission import Retransmission
-from rocketmq_broker.testing.simulation.network.simulated_port import SimulatedPort
 
 P = TypeVar("P", bound=asyncio.Protocol)
 

@@ -1,4 +1,4 @@
-"""The interfaces that the simulated network requires."""
+"""The interface of the processes that use the simulated network."""
 
 import contextvars
 from typing import Protocol
@@ -18,16 +18,3 @@ class NetworkEndpoint(Protocol):
     @property
     def context(self) -> contextvars.Context:
         """Returns the context in which the process's callbacks run."""
-
-
-class NetworkHistory(Protocol):
-    """The part of a world's history that the network uses."""
-
-    def note(self, process: str, kind: str, text: str, keys: tuple[str, ...] = ()) -> None:
-        """Records a readable event."""
-
-    def mix(self, *parts: str | int | bytes) -> None:
-        """Adds an event to the digest only."""
-
-    def mix_data(self, place: str, data: bytes) -> None:
-        """Adds data that arrives on a link to the digest."""

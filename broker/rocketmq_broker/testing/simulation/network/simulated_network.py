@@ -16,13 +16,14 @@ from typing import TypeVar
 
 from rocketmq_broker.remoting.network import Listener, Network
 from rocketmq_broker.testing.memory_network import NewProtocol
+from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.network.link import link_name
 from rocketmq_broker.testing.simulation.network.links import LinkTable
 from rocketmq_broker.testing.simulation.network.machines import Machines
 from rocketmq_broker.testing.simulation.network.notes import Fired, NetworkNote, Observer, nothing
 from rocketmq_broker.testing.simulation.network.open_connections import OpenConnections
-from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint, NetworkHistory
-from rocketmq_broker.testing.simulation.network.write_faults import SMALL_PIECE_BYTES, FrameWatch
+from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint
+from rocketmq_broker.testing.simulation.network.write_faults import FrameWatch
 
 P = TypeVar("P", bound=asyncio.Protocol)
 
@@ -32,7 +33,7 @@ class SimulatedNetwork:
 
     def __init__(
         self,
-        history: NetworkHistory,
+        history: History,
         chance_of: Callable[[str], random.Random],
         *,
         latency_s: tuple[float, float] = (0.0002, 0.003),
@@ -93,12 +94,12 @@ class SimulatedNetwork:
         self._links.link(a, b).speed_up()
         self._note(NetworkNote.FAST, a, b, "the usual latency")
 
-    def in_pieces(self, a: str, b: str, is_on: bool, *, max_bytes: int = SMALL_PIECE_BYTES, fired: Fired = nothing) -> None:
-        """Sets whether each write arrives in pieces of 1 to `max_bytes` bytes, each in its own callback.
+    def in_pieces(self, a: str, b: str, is_on: bool, *, fired: Fired = nothing) -> None:
+        """Sets whether each write arrives in pieces of 1 to 7 bytes, each in its own callback.
 
         After 48 pieces the rest of a write arrives in about 16 larger pieces, because many small pieces would take hours.
         """
-        self._links.link(a, b).write_faults.divide(max_bytes if is_on else 0, fired)
+        self._links.link(a, b).write_faults.divide(is_on, fired)
         kind, text = (NetworkNote.IN_PIECES, "small pieces") if is_on else (NetworkNote.IN_ONE_PIECE, "one piece")
         self._note(kind, a, b, f"each write arrives in {text}")
 

@@ -12,11 +12,11 @@ from typing import Final
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.protocol.frame import FrameDecoder
+from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.network.notes import Fired, NetworkNote, nothing
-from rocketmq_broker.testing.simulation.network.ports import NetworkHistory
 from rocketmq_broker.testing.tapped import frames
 
-SMALL_PIECE_BYTES: Final = 7
+_SMALL_PIECE_BYTES: Final = 7
 _SMALL_PIECES: Final = 48
 _LARGE_PIECES: Final = 16
 _KNOWN_CODES: Final = frozenset(RequestCode)
@@ -36,7 +36,7 @@ class FrameWatch:
 class WriteFaults:
     """The faults of writes on one link."""
 
-    def __init__(self, link: str, chance: random.Random, history: NetworkHistory, watches: list[FrameWatch]) -> None:
+    def __init__(self, link: str, chance: random.Random, history: History, watches: list[FrameWatch]) -> None:
         """Creates an empty set of faults of the link named `link`. All links of the sender share `watches`, its frame watches."""
         self._link = link
         self._chance = chance
@@ -46,7 +46,7 @@ class WriteFaults:
         self._loss_fired: Fired = nothing
         self._cut_in = 0
         self._cut_fired: Fired = nothing
-        self._max_bytes = 0
+        self._is_divided = False
         self._pieces_fired: Fired = nothing
         self.are_any = False
         """Whether any fault or watch is active, so that writes must go through `passed`."""
@@ -64,15 +64,15 @@ class WriteFaults:
         self._cut_fired = fired
         self.changed()
 
-    def divide(self, max_bytes: int, fired: Fired = nothing) -> None:
-        """Makes each write arrive in pieces of at most `max_bytes`. 0 disables this fault."""
-        self._max_bytes = max_bytes
+    def divide(self, is_divided: bool, fired: Fired) -> None:
+        """Sets whether each write arrives in pieces of a few bytes."""
+        self._is_divided = is_divided
         self._pieces_fired = fired
         self.changed()
 
     def changed(self) -> None:
         """Updates `are_any` after a change of faults or watches."""
-        self.are_any = self._are_about_frames() or self._max_bytes > 0
+        self.are_any = self._are_about_frames() or self._is_divided
 
     def passed(self, data: bytes) -> Iterator[bytes | None]:
         """Yields the pieces of a write that arrive, followed by None if the connection breaks."""
@@ -134,11 +134,11 @@ class WriteFaults:
 
     def _pieces(self, data: bytes) -> Iterator[bytes]:
         """Splits data into pieces of a few bytes. The rest of a long write is split into larger pieces, to limit their number."""
-        max_bytes = self._max_bytes
-        if not max_bytes:
+        if not self._is_divided:
             if data:
                 yield data
             return
+        max_bytes = _SMALL_PIECE_BYTES
         fired, self._pieces_fired = self._pieces_fired, nothing
         fired()
         begin = count = 0

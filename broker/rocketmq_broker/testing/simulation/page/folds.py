@@ -9,7 +9,7 @@ from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent
 
 LONG_WAIT_NS: Final = 1_000_000_000
 """The minimum length in nanoseconds of a wait that the page marks."""
-MAX_BYTES: Final = 400_000
+_MAX_BYTES: Final = 400_000
 """The maximum total size in bytes of the lines in all folds of a page."""
 _MAX_LINE_LENGTH: Final = 160
 _MAX_KINDS: Final = 4
@@ -18,9 +18,9 @@ _MAX_KINDS: Final = 4
 class Folds:
     """Renders the folds of one page. Lists events up to the size limit, and only counts the remaining ones."""
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        """Creates empty folds. `max_bytes` is the maximum total size of the lines in bytes."""
-        self._left = max_bytes
+    def __init__(self) -> None:
+        """Creates empty folds."""
+        self._left = _MAX_BYTES
 
     def fold(self, waited_ns: int, skipped: Sequence[ReportedEvent], beside: str = "") -> str:
         """Returns the HTML between two shown events, empty if no event was skipped. `beside` is further HTML for the row."""
