@@ -141,7 +141,7 @@ class ShopRun(WorldRun):
 
     def _seen(self, sender: str, receiver: str, written: bytes) -> None:
         for frame in frames(written):
-            self._found(self._safety.observe(self.world.loop.elapsed_ns(), sender, receiver, frame))
+            self._found(self._safety.observe(sender, receiver, frame))
 
     def _recovered(self, name: str) -> None:
         address = f"{self._brokers[name].machine.address}:{BROKER_PORT}"

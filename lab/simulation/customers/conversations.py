@@ -1,7 +1,7 @@
 """Converts customers' requests and the responses to the types that the judges read."""
 
 from lab.simulation.customers.customers import AnsweredRequest
-from lab.simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceRequest
+from lab.simulation.customers.requests import PayRequest, PlaceRequest, ServiceRequest
 from lab.simulation.judges.conversations import Conversation, kind_of
 from lab.simulation.judges.order_shadow import ShadowState
 from lab.simulation.judges.shadow import CustomerAnswer, CustomerRequest, RequestKind
@@ -22,7 +22,5 @@ def _request(request: ServiceRequest, customer: str) -> CustomerRequest:
         return CustomerRequest(
             customer, RequestKind.PLACE, None, request.key, total_cents=total_cents, is_paid_later=request.is_paid_later
         )
-    if isinstance(request, PayRequest):
-        return CustomerRequest(customer, RequestKind.PAY, request.order_id)
-    kind = RequestKind.CANCEL if isinstance(request, CancelRequest) else RequestKind.READ
+    kind = RequestKind.PAY if isinstance(request, PayRequest) else RequestKind.CANCEL
     return CustomerRequest(customer, kind, request.order_id)

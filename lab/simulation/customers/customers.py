@@ -29,7 +29,6 @@ class AnsweredRequest:
 
     number: int
     """The number of the order in the plan."""
-    kind: ActionKind
     request: ServiceRequest
     asked_ns: int
     answered_ns: int
@@ -38,13 +37,12 @@ class AnsweredRequest:
 
 @dataclass(frozen=True, slots=True)
 class CustomerAction:
-    """An action that a customer carries out at a given time."""
+    """An action that a customer carries out."""
 
     kind: ActionKind
     customer: str
     number: int
     """The number of the order in the plan."""
-    at_s: float = 0.0
     items: tuple[Item, ...] = ()
     key: str | None = None
     is_paid_later: bool = False
@@ -57,7 +55,7 @@ class CustomerAction:
         key, tries = event.parameters.get("key"), event.parameters.get("tries", len(_PAUSES_S))
         items = tuple(Item(str(name), quantity, price_cents) for name, quantity, price_cents in event.parameters.get("items", ()))
         is_paid_later = bool(event.parameters.get("pays_later"))
-        return cls(ActionKind(event.what), event.where, event.whole("order"), event.at_s, items, key, is_paid_later, int(tries))
+        return cls(ActionKind(event.what), event.where, event.whole("order"), items, key, is_paid_later, int(tries))
 
 
 class Customers:
@@ -134,7 +132,7 @@ class Customers:
         if isinstance(request, PlaceRequest) and answer.order_id is not None:
             self.order_ids[action.number] = answer.order_id
         self._note(action, "answer", _words(answer), request, answer.order_id)
-        asked = AnsweredRequest(action.number, action.kind, request, began_ns, self._world.loop.elapsed_ns(), answer)
+        asked = AnsweredRequest(action.number, request, began_ns, self._world.loop.elapsed_ns(), answer)
         for observer in self.observers:
             observer(asked)
         return answer
@@ -158,7 +156,8 @@ class Customers:
         has_died: asyncio.Future[None] = self._world.loop.create_future()
         service.process.on_death(lambda: _settle(has_died))
         working = service.process.start_thread(service.answer, request)
-        await asyncio.wait(_both(working, has_died), timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        ends: list[asyncio.Future[Any]] = [working, has_died]
+        await asyncio.wait(ends, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             return _LOST
         error = working.exception()
@@ -176,10 +175,6 @@ class Customers:
 def _settle(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def _both(*futures: asyncio.Future[Any]) -> list[asyncio.Future[Any]]:
-    return list(futures)
 
 
 def _told(request: ServiceRequest) -> str:

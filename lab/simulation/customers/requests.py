@@ -32,14 +32,7 @@ class CancelRequest:
     reason: str = "by the customer"
 
 
-@dataclass(frozen=True, slots=True)
-class FindRequest:
-    """The request that reads an order: GET /orders/ID."""
-
-    order_id: str
-
-
-ServiceRequest = PlaceRequest | PayRequest | CancelRequest | FindRequest
+ServiceRequest = PlaceRequest | PayRequest | CancelRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +42,6 @@ class ServiceAnswer:
     status: int | None
     order_id: str | None = None
     order_state: str | None = None
-    transaction_id: str | None = None
     transaction_state: str | None = None
     is_replay: bool = False
     text: str = ""

@@ -10,6 +10,7 @@ from typing import Final
 
 from sqlalchemy import Engine, text
 
+from order_messages.states import TransactionKind, TransactionState
 from pipelines.judging.route import Route
 from pipelines.judging.without_spark.auditing import RecordsOfBroker
 from pipelines.judging.without_spark.in_sqlite import Row
@@ -45,6 +46,11 @@ class BrokerStore:
     Queues that were never consumed are omitted.
     """
 
+    @property
+    def messages(self) -> list[LogRecord]:
+        """The records of messages, without damage."""
+        return [record for record in self.records if isinstance(record, LogRecord)]
+
 
 @dataclass(frozen=True, slots=True)
 class WorldBooks:
@@ -57,6 +63,15 @@ class WorldBooks:
     """The rows of all inboxes and outboxes."""
     stores: Mapping[str, BrokerStore]
     """Maps broker names to stores."""
+
+    @property
+    def announced(self) -> frozenset[str]:
+        """The orders whose messages are committed according to the order database."""
+        return frozenset(
+            row["order_id"]
+            for row in self.tables.transactions
+            if (row["kind"], row["state"]) == (TransactionKind.ORDER, TransactionState.COMMITTED)
+        )
 
     @property
     def waiting(self) -> frozenset[tuple[str, str]]:

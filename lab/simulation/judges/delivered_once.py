@@ -38,7 +38,6 @@ def doubled_messages(stores: Iterable[BrokerStore]) -> Iterator[Violation]:
 def _visible(store: BrokerStore) -> Iterable[LogRecord]:
     """Returns the records visible in queues. If two records have the same position, returns the later one, as recovery does."""
     shown: dict[tuple[bytes, int, int], LogRecord] = {}
-    for record in store.records:
-        if isinstance(record, LogRecord):
-            shown[record.topic, record.queue_id, record.queue_offset] = record
+    for record in store.messages:
+        shown[record.topic, record.queue_id, record.queue_offset] = record
     return shown.values()

@@ -1,7 +1,7 @@
 """Checks that all orders, messages and transactions are settled at the end of a simulation, long after its faults."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from credit_service.domain.credit import points_for
@@ -11,7 +11,7 @@ from lab.simulation.judges.delivered_once import doubled_messages
 from lab.simulation.judges.refused_orders import refused_but_open
 from lab.simulation.judges.shipping import shipping_violations
 from lab.simulation.judges.violation import OrderVerdict, Promise, Violation
-from order_messages.states import EntryKind, OrderState, TransactionKind, TransactionState
+from order_messages.states import EntryKind, OrderState
 from pipelines.judging.without_spark.in_sqlite import Row
 from rocketmq_broker.databases.inbox import InboxStatus
 from rocketmq_broker.message import properties, topics
@@ -33,7 +33,7 @@ def judge_end(
     books: WorldBooks,
     lists: BrokerLists,
     told: Mapping[str, str],
-    groups: Collection[str] = tuple(CONSUMED),
+    groups: Collection[str],
     *,
     has_inventory: bool = True,
 ) -> LivenessReport:
@@ -105,11 +105,7 @@ def _accounts(books: WorldBooks) -> dict[str, _Account]:
     entries: dict[str, list[Row]] = defaultdict(list)
     for entry in books.tables.credits:
         entries[entry["order_id"]].append(entry)
-    announced = {
-        row["order_id"]
-        for row in books.tables.transactions
-        if (row["kind"], row["state"]) == (TransactionKind.ORDER, TransactionState.COMMITTED)
-    }
+    announced = books.announced
     orders = {order["order_id"]: order for order in books.tables.orders}
     return {
         order_id: _Account(
@@ -143,7 +139,7 @@ def _unlisted(books: WorldBooks, lists: BrokerLists) -> Iterator[Violation]:
     """Yields a violation for each dead letter and discarded message that is missing from the brokers' lists."""
     listed = {message.message_id for message in (*lists.dead_letters, *lists.discarded)}
     for store in books.stores.values():
-        for record in _records(store):
+        for record in store.messages:
             topic = record.topic.decode(errors="replace")
             if not topic.startswith(topics.DEAD_LETTER_PREFIX) and topic != topics.CHECK_MAX_TIME_TOPIC:
                 continue
@@ -157,7 +153,7 @@ def _unconsumed(store: BrokerStore, groups: Collection[str]) -> Iterator[Violati
     for group in groups:
         for topic in CONSUMED[group]:
             offsets = store.offsets[group][topic]
-            for record in _records(store):
+            for record in store.messages:
                 if record.topic == topic.encode() and record.queue_offset >= offsets.get(record.queue_id, 0):
                     text = f"{group} has not acknowledged the message {record.queue_offset} of {topic}, queue {record.queue_id}"
                     yield Violation(Promise.NOTHING_PENDING, text, _keys(record))
@@ -179,10 +175,6 @@ def _forgotten(books: WorldBooks, told: Mapping[str, str]) -> Iterator[Violation
             there = "is nowhere" if order_id not in found else f"belongs to {found[order_id]}"
             text = f"{customer} was told that the order is placed, and it {there}"
             yield Violation(Promise.TOLD_ORDER_IS_KEPT, text, (order_id,))
-
-
-def _records(store: BrokerStore) -> Sequence[LogRecord]:
-    return [found for found in store.records if isinstance(found, LogRecord)]
 
 
 def _keys(record: LogRecord) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from lab.simulation.judges.violation import Promise, Violation
 from order_messages import credit_refused
 from order_messages.states import BY_REFUSAL, EntryKind
 from rocketmq_broker.message import properties
-from rocketmq_commitlog.commit_log import LogRecord
 
 
 def refused_but_open(books: WorldBooks) -> Iterator[Violation]:
@@ -18,8 +17,8 @@ def refused_but_open(books: WorldBooks) -> Iterator[Violation]:
     closed = {entry["order_id"] for entry in books.tables.credits if entry["kind"] == EntryKind.CREDIT}
     told: dict[str, None] = {}
     for store in books.stores.values():
-        for record in store.records:
-            if isinstance(record, LogRecord) and record.topic == credit_refused.TOPIC.encode():
+        for record in store.messages:
+            if record.topic == credit_refused.TOPIC.encode():
                 told |= dict.fromkeys((properties.find(record.properties, properties.KEYS) or "").split())
     for order_id in told:
         if order_id not in closed:

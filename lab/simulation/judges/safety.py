@@ -18,9 +18,9 @@ class SafetyJudge:
         self._commits = CommitWatch()
         self._frames = WireWatch(self._commits.is_handled, self._commits.transactions.get, journal)
 
-    def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
+    def observe(self, sender: str, receiver: str, frame: bytes) -> list[Violation]:
         """Checks a whole frame, including its length. `sender` and `receiver` are "HOST:PORT"."""
-        return self._frames.observe(at_ns, sender, receiver, frame)
+        return self._frames.observe(sender, receiver, frame)
 
     def observe_commit(self, database: str, connection: sqlite3.Connection) -> list[Violation]:
         """Checks the database `orders`, `credits` or `stock` after a database commit."""

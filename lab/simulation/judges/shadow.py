@@ -1,6 +1,6 @@
 """The shadow model: a small model of the order service that predicts the possible responses to a customer's request."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -10,7 +10,7 @@ from lab.simulation.judges.violation import Promise, Violation
 from order_service.domain.life_cycle import OrderEvent
 from pipelines.judging.without_spark.in_sqlite import Row
 
-Content = tuple[int, bool, Hashable]
+Content = tuple[int, bool]
 
 
 class RequestKind(StrEnum):
@@ -53,8 +53,6 @@ class CustomerRequest:
     idempotency_key: str | None = None
     total_cents: int = 0
     is_paid_later: bool = False
-    items: Hashable = ()
-    """Other content of the request, which must be equal in a repeated request with the same key."""
 
     @property
     def effect(self) -> Effect:
@@ -66,7 +64,7 @@ class CustomerRequest:
     @property
     def content(self) -> Content:
         """The content that must be equal in a repeated request with the same key."""
-        return self.total_cents, self.is_paid_later, self.items
+        return self.total_cents, self.is_paid_later
 
 
 @dataclass(frozen=True, slots=True)

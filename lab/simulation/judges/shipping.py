@@ -11,7 +11,7 @@ from inventory_service.domain.shipment import ShipmentLine, ShipmentState, total
 from lab.simulation.judges.books import WorldBooks
 from lab.simulation.judges.broker_lists import BrokerLists
 from lab.simulation.judges.violation import Promise, Violation
-from order_messages.states import OrderState, TransactionKind, TransactionState
+from order_messages.states import OrderState
 from pipelines.judging.without_spark.in_sqlite import Row
 
 _WHILE_IT_STANDS: Final = frozenset({ShipmentState.SHIPPED})
@@ -27,11 +27,7 @@ def shipping_violations(books: WorldBooks, lists: BrokerLists) -> list[Violation
     undone = lists.names_of("order_service")
     shipments = {row["order_id"]: row for row in books.shipments}
     wanted, taken = _lines(books.tables.order_items, "name"), _lines(books.shipment_lines, "article")
-    announced = {
-        row["order_id"]
-        for row in books.tables.transactions
-        if (row["kind"], row["state"]) == (TransactionKind.ORDER, TransactionState.COMMITTED)
-    }
+    announced = books.announced
     found: dict[str, str] = {}
     for order in books.tables.orders:
         order_id, state, shipment = order["order_id"], OrderState(order["state"]), shipments.get(order["order_id"])

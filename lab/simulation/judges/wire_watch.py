@@ -103,7 +103,7 @@ class WireWatch:
     def __init__(
         self,
         is_handled: IsHandled,
-        local_state: Callable[[str], str | None] | None = None,
+        local_state: Callable[[str], str | None],
         journal: FrameJournal | None = None,
     ) -> None:
         """Creates a watch. `is_handled` reads the consumers' databases.
@@ -121,7 +121,7 @@ class WireWatch:
         self._progress: dict[PulledQueue, WatchedOffsets] = {}
         self._seen_early: set[str] = set()
 
-    def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
+    def observe(self, sender: str, receiver: str, frame: bytes) -> list[Violation]:
         """Checks one complete frame, including its length. Ignores damaged frames, and frames that concern no messages.
 
         `sender` and `receiver` are addresses with ports. Each connection of a client must use a separate client port, because the
@@ -223,9 +223,9 @@ class WireWatch:
         if before != decision:
             text = f"{header.producer_group} told the broker {decision}, after {before}"
             yield Violation(Promise.ONE_OUTCOME, text, (transaction_id,))
-        local = None if self._local_state is None else self._local_state(transaction_id)
+        local = self._local_state(transaction_id)
         wanted = {"COMMIT": "COMMITTED", "ROLLBACK": "ROLLED_BACK"}[decision]
-        if self._local_state is not None and local != wanted and (decision == "COMMIT" or local is not None):
+        if local != wanted and (decision == "COMMIT" or local is not None):
             text = f"{header.producer_group} told the broker {decision}, and the order database says {local or 'nothing'}"
             yield Violation(Promise.ONE_OUTCOME, text, (transaction_id,))
 

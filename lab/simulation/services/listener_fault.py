@@ -5,14 +5,11 @@ from dataclasses import dataclass
 
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessageListener
 from rocketmq_broker.message import MessageExt
+from rocketmq_broker.testing.simulation.network.notes import nothing
 
 
 class ListenerFails(Exception):
     """The error that a failing listener raises."""
-
-
-def _nothing() -> None:
-    """Ignores a failed call."""
 
 
 @dataclass(slots=True)
@@ -21,7 +18,7 @@ class ListenerFault:
 
     how: str | None = None
     """ "raises" if each call raises an error, "later" if it requests a redelivery, None without a fault."""
-    on_call: Callable[[], object] = _nothing
+    on_call: Callable[[], object] = nothing
     """Called at each call that fails."""
 
     def begin(self, how: str, on_call: Callable[[], object]) -> None:
@@ -30,7 +27,7 @@ class ListenerFault:
 
     def end(self) -> None:
         """Ends the fault."""
-        self.how, self.on_call = None, _nothing
+        self.how, self.on_call = None, nothing
 
     def around(self, listener: MessageListener) -> MessageListener:
         """Returns a listener that calls `listener` while there is no fault."""

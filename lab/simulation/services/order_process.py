@@ -6,7 +6,7 @@ The model omits Flask and waitress, the limits on requests, and the wait for the
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from lab.simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceAnswer, ServiceRequest
+from lab.simulation.customers.requests import PayRequest, PlaceRequest, ServiceAnswer, ServiceRequest
 from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.services.client_loop import SimulatedClientLoop
 from lab.simulation.services.listener_fault import ListenerFault
@@ -22,12 +22,9 @@ from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.testing.simulation.network.notes import nothing
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.http.problem import ErrorWithProblem
-
-
-def _nothing() -> None:
-    """Ignores a check-back."""
 
 
 @dataclass
@@ -36,7 +33,7 @@ class SwitchedListener:
 
     listener: TransactionListener
     checking: TransactionListener
-    on_check: Callable[[], object] = _nothing
+    on_check: Callable[[], object] = nothing
     """Called at each check-back."""
     since_ms: int = 0
     """The other database is used only for half messages that were sent since this time, in milliseconds since the epoch."""
@@ -74,7 +71,7 @@ class OrderProcess:
             witness=store.history.witness,
         )
         deadline_ms = round(settings.payment_deadline_s * 1000)
-        self._store, self._broker = store, broker
+        self._broker = broker
         self._placing = OrderPlacing(store, broker, deadline_ms, world.wall_ms, world.new_uuid)
         self._paying = OrderPaying(store, world.wall_ms)
         self._cancelling = OrderCancelling(store, broker, world.wall_ms)
@@ -87,11 +84,7 @@ class OrderProcess:
         """Joins the producer group and the consumer group, and returns when the service is ready."""
         await self.process.start_thread(self._start)
 
-    async def stop(self) -> None:
-        """Leaves both groups, like a service that is stopped."""
-        await self.process.start_thread(self._stop)
-
-    def check_back_from(self, copy: ShopDatabase | None, on_check: Callable[[], object] = _nothing, since_ms: int = 0) -> None:
+    def check_back_from(self, copy: ShopDatabase | None, on_check: Callable[[], object] = nothing, since_ms: int = 0) -> None:
         """Makes check-backs use the database `copy`. If `copy` is None, they use the service's own database again.
 
         `on_check` is called at each check-back. `copy` is not used for half messages that were sent before `since_ms`.
@@ -119,10 +112,6 @@ class OrderProcess:
         self._broker.start()
         self._consumer.start()
 
-    def _stop(self) -> None:
-        self._consumer.stop(5.0)
-        self._broker.stop()
-
     def _listeners_of(self, store: SqlOrderStore) -> Mapping[str, TransactionListener]:
         limit_cents, now_ms = self._settings.order_limit_cents, self.process.world.wall_ms
         return transaction_listeners(store, order_limit_cents=limit_cents, now_ms=now_ms)
@@ -133,13 +122,8 @@ class OrderProcess:
         if isinstance(request, PayRequest):
             order = self._paying.pay(request.order_id)
             return ServiceAnswer(200, order.order_id, order.state.value)
-        if isinstance(request, CancelRequest):
-            cancelled = self._cancelling.cancel(request.order_id, request.reason)
-            return ServiceAnswer(200 if cancelled.is_known else 202, cancelled.order.order_id, cancelled.order.state.value)
-        order_found = self._store.find_order(request.order_id)
-        if order_found is None:
-            return ServiceAnswer(404, text="no order has this id")
-        return ServiceAnswer(200, order_found.order_id, order_found.state.value)
+        cancelled = self._cancelling.cancel(request.order_id, request.reason)
+        return ServiceAnswer(200 if cancelled.is_known else 202, cancelled.order.order_id, cancelled.order.state.value)
 
     def _placed(self, request: PlaceRequest) -> ServiceAnswer:
         placed = self._placing.place(
@@ -153,7 +137,6 @@ class OrderProcess:
             202 if placed.state is TransactionState.UNKNOWN else 201,
             placed.order.order_id,
             placed.order.state.value,
-            transaction_id=placed.transaction_id,
             transaction_state=placed.state.value,
             is_replay=placed.is_replay,
         )

@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from lab.simulation.databases.database import ShopDatabase
 from lab.simulation.databases.rules import OrderRule
 from lab.simulation.plans.fault_table import (
     DATABASE_RULE,
@@ -65,7 +64,7 @@ class ShopFaults:
     # databases
 
     async def _rule(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        database = self._database(fault)
+        database = self._shop.databases[fault.where]
         ends_s, takes_nothing = database.faults.now_s() + fault.for_s, fault.text("about") == "amounts"
         database.rules.append(OrderRule(fault.whole("nth"), ends_s, takes_nothing))
         await self._met.lasts(faults, fault, fault.where, "rule")
@@ -123,8 +122,3 @@ class ShopFaults:
             await asyncio.sleep(fault.for_s)
         finally:
             listener.end()
-
-    # internals
-
-    def _database(self, fault: PlannedEvent) -> ShopDatabase:
-        return self._shop.databases[fault.where]

@@ -33,12 +33,12 @@ class SmallShop:
         `later` is True for an order that is paid later. Without `key`, the request has no idempotency key.
         """
         name = f"key-{number}" if key else None
-        action = CustomerAction(ActionKind.PLACE, "ada", number, at_s, items, name, is_paid_later=later)
+        action = CustomerAction(ActionKind.PLACE, "ada", number, items, name, is_paid_later=later)
         self.at(at_s, self.customers.begin, action)
 
     def act(self, kind: ActionKind, number: int, at_s: float) -> None:
         """Schedules an action of Ada on her order at that time."""
-        self.at(at_s, self.customers.begin, CustomerAction(kind, "ada", number, at_s))
+        self.at(at_s, self.customers.begin, CustomerAction(kind, "ada", number))
 
     def at(self, at_s: float, deed: Callable[..., object], *arguments: Any) -> None:
         """Schedules a call at that time."""

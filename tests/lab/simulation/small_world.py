@@ -179,7 +179,7 @@ class Tap:
 
     def _saw(self, sender: str, receiver: str, frame: bytes) -> None:
         self._look()
-        self.violations += self.safety.observe(0, sender, receiver, frame)
+        self.violations += self.safety.observe(sender, receiver, frame)
 
     def _commit_follows(self, name: str, _: Any) -> None:
         self.dirty = getattr(self, "dirty", set()) | {name}

@@ -45,12 +45,12 @@ class Wire:
     def ask(self, code: RequestCode, header: CommandHeader) -> bytes:
         self.opaque += 1
         frame = encode_request(code, header, opaque=self.opaque)
-        self.found += self.watch.observe(0, CLIENT, BROKER, frame)
+        self.found += self.watch.observe(CLIENT, BROKER, frame)
         return frame
 
     def answer(self, request: bytes, code: ResponseCode, header: CommandHeader | None = None, body: bytes = b"") -> None:
         (command,) = FrameDecoder().feed(request)
-        self.found += self.watch.observe(0, BROKER, CLIENT, encode_response(command, code, header=header, body=body))
+        self.found += self.watch.observe(BROKER, CLIENT, encode_response(command, code, header=header, body=body))
 
     def send(self, name: str, *, is_half: bool = True, code: ResponseCode = ResponseCode.SUCCESS, topic: str = "orders") -> None:
         named = {properties.UNIQUE_KEY: f"T-{name}", properties.KEYS: name}
@@ -226,5 +226,5 @@ def test_a_message_that_was_acknowledged_is_in_the_log_after_a_crash(wire: Wire)
 
 
 def test_bytes_that_are_no_frame_say_nothing(wire: Wire) -> None:
-    assert wire.watch.observe(0, CLIENT, BROKER, b"\0\0\0\x08\0\0\0\xffxxxx") == []
-    assert wire.watch.observe(0, CLIENT, BROKER, b"") == []
+    assert wire.watch.observe(CLIENT, BROKER, b"\0\0\0\x08\0\0\0\xffxxxx") == []
+    assert wire.watch.observe(CLIENT, BROKER, b"") == []
