@@ -28,8 +28,8 @@ async def find(visit: Visit) -> DiscardedFacts:
 
 async def check_again(visit: Visit) -> str:
     """Resumes a discarded message. Raises CannotAsk or Refused."""
-    broker, message_id = await resume(await visit.session(), visit.word("message"))
-    return f"resumed: {message_id} is pending again at broker {broker.address}, its count of check-backs is 0"
+    broker, resumed = await resume(await visit.session(), visit.word("message"))
+    return f"resumed: {resumed.message_id} is pending again at broker {broker.address}, its count of check-backs is 0"
 
 
 SCREEN: Final = Screen("/discarded", "Discarded transactions", "discarded.html", find, refresh_s=2.0)
