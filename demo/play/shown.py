@@ -8,7 +8,7 @@ from typing import Any, Final
 from credit_service.adapters.ledger import CONSUMER
 from demo.play.buttons import BUTTONS, DEFAULTS
 from demo.play.drawing import svg_of
-from demo.play.services import CREDIT_SERVICE, ORDER_SERVICE, Row, SessionEvent
+from demo.play.services.side import CREDIT_SERVICE, ORDER_SERVICE, Row, SessionEvent
 from demo.play.system import PlayedSystem
 from demo.play.wording import translated
 from demo.play.words import Press, pressed_words

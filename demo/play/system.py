@@ -13,7 +13,9 @@ from sqlalchemy import Engine
 from credit_service.adapters.ledger import CONSUMER
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
 from demo.play.drawing import answered, diagram_of, requests_to
-from demo.play.services import CREDIT_SERVICE, CreditSide, DrawnStep, OrderSide, SessionEvent, Surroundings, Tables
+from demo.play.services.credit_side import CreditSide
+from demo.play.services.order_side import OrderSide
+from demo.play.services.side import CREDIT_SERVICE, DrawnStep, SessionEvent, Surroundings, Tables
 from demo.play.verdict import SessionVerdict, judged
 from demo.play.witness import witnessed
 from demo.play.words import CannotPress

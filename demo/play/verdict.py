@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from demo.play.services import Tables
+from demo.play.services.side import Tables
 from demo.play.wording import translated
 from pipelines.judging.classes import CAUSES, CONSISTENT, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from credit_service.adapters.ledger import CONSUMER
-from demo.play.services import SessionEvent
+from demo.play.services.side import SessionEvent
 from order_messages import credit_refused
 from order_service.adapters.order_broker import PRODUCER_GROUP
 from rocketmq_broker.admin.timeline.event import BROKER, Arrow, Event

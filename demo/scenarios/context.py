@@ -126,7 +126,7 @@ class ScenarioContext:
 
     def check_backs(self) -> int:
         """Returns the number of check-backs of the run's transaction."""
-        return asyncio.run(checks_of(self.system.namesrv_addr, self.run.transaction_id or ""))
+        return max((info.checks or 0 for info in self._infos()), default=0)
 
     def kill(self, process: Process) -> None:
         """Kills the process with SIGKILL. The keeper restarts it."""
@@ -179,7 +179,7 @@ class ScenarioContext:
 
     def is_given_up(self) -> bool:
         """Returns True if the broker has discarded the run's message."""
-        return "discarded" in asyncio.run(states_of(self.system.namesrv_addr, self.run.transaction_id or ""))
+        return any(info.state == "discarded" for info in self._infos())
 
     @contextmanager
     def kept_down(self, process: Process) -> Iterator[None]:
@@ -274,6 +274,10 @@ class ScenarioContext:
         if response.is_error:
             raise DemoError(f"{method} {url} was refused: {_in_words(response)}")
 
+    def _infos(self) -> list[TransactionInfo]:
+        """Returns the brokers' information about the run's transaction; empty if it is unknown."""
+        return asyncio.run(infos_of(self.system.namesrv_addr, self.run.transaction_id or ""))
+
     def _trace(self) -> Trace | None:
         """Returns the run's transaction from the commit log."""
         traces = read_traces_of(self.system.broker_stores)
@@ -290,20 +294,8 @@ class ScenarioContext:
         return [trace for trace in read_traces_of(self.system.broker_stores) if customer in trace.half.body]
 
 
-async def checks_of(namesrv_addr: str, transaction_id: str) -> int:
-    """Returns the number of a transaction's check-backs; 0 if it is unknown. Raises DemoError if no broker responds."""
-    return max((info.checks or 0 for info in await _infos_of(namesrv_addr, transaction_id)), default=0)
-
-
-async def states_of(namesrv_addr: str, transaction_id: str) -> list[str]:
-    """Returns the states of a transaction's half messages; empty if it is unknown.
-
-    Raises DemoError if no broker responds.
-    """
-    return [info.state for info in await _infos_of(namesrv_addr, transaction_id)]
-
-
-async def _infos_of(namesrv_addr: str, transaction_id: str) -> list[TransactionInfo]:
+async def infos_of(namesrv_addr: str, transaction_id: str) -> list[TransactionInfo]:
+    """Returns the brokers' information about a transaction; empty if it is unknown. Raises DemoError if no broker responds."""
     header = ShowTransactionRequestHeader(transaction_id=transaction_id)
     async with asking(namesrv_addr) as session:
         answers = await session.ask_each(lambda broker: broker.show(header))

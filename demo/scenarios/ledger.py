@@ -29,6 +29,19 @@ ORDER BY t.created_at_ms DESC, t.transaction_id DESC LIMIT CAST(:most AS INTEGER
 """
 
 
+class RecentTransaction(NamedTuple):
+    """A transaction of the order service, with its order if it has one."""
+
+    transaction_id: str
+    at_ms: int
+    kind: str
+    transaction_state: str
+    state: str
+    order_id: str | None
+    customer: str | None
+    total_cents: int | None
+
+
 class CreditEntry(NamedTuple):
     """A row of the credit database, which is a credit or a reversal."""
 
@@ -65,20 +78,14 @@ class Ledgers:
         rows = rows_of(self._orders, sql, customer=customer)
         return (str(rows[0].order_id), str(rows[0].state)) if rows else None
 
-    def recent_transactions(self, *, customer: str, order: str, state: str, most: int) -> Sequence[Row[Any]]:
-        """Returns the newest transactions with id, time, kind, states, order id, customer and total. Empty filters match all.
+    def recent_transactions(self, *, customer: str, order: str, state: str, most: int) -> list[RecentTransaction]:
+        """Returns the newest transactions. Empty filters match all.
 
         `customer` matches a part of the name, `order` matches a prefix of the order id or the transaction id, and `state` matches
         exactly.
         """
-        return rows_of(
-            self._orders,
-            _RECENT,
-            customer=f"%{_like(customer)}%",
-            order=f"{_like(order)}%",
-            state=_like(state) or "%",
-            most=str(most),
-        )
+        filters = {"customer": f"%{_like(customer)}%", "order": f"{_like(order)}%", "state": _like(state) or "%"}
+        return [RecentTransaction(**row._asdict()) for row in rows_of(self._orders, _RECENT, **filters, most=str(most))]
 
     def entries_of(self, transaction_ids: Sequence[str]) -> dict[str, CreditEntry]:
         """Returns the entries of the credit database by transaction id."""

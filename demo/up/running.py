@@ -19,7 +19,7 @@ from demo.scenarios.runs import Runs
 from demo.system import BROKER_PORTS_APART, QUICK_CHECKS, Ports, System
 from demo.up.keeper import Keeper
 from demo.up.observing import NOTHING_OBSERVED, Observing
-from demo.up.regular_orders import RegularOrders
+from demo.up.regular_orders import regular_orders
 from demo.up.screens import extension
 from demo.up.second_opinion import SecondOpinion, SparkInstallation, reconciliation, spark_installation
 from demo.up.shop import GRPC
@@ -94,7 +94,7 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
             opened.enter_context(keeper)
             opened.callback(runs.stop)
             if wanted.orders_every_s:
-                opened.enter_context(RegularOrders(system, keeper, wanted.orders_every_s))
+                opened.enter_context(regular_orders(system, keeper, wanted.orders_every_s))
             reports.append(asyncio.ensure_future(_report(state_file, address, addresses, keeper, say, begun_s, spark)))
 
         reports: list[asyncio.Future[None]] = []

@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import httpx
-from sqlalchemy import Row
 
 from demo.errors import DemoError
 from demo.scenarios.context import PAYMENT_DEADLINE_S
-from demo.scenarios.ledger import CreditEntry, Ledgers, LedgerTotals
+from demo.scenarios.ledger import CreditEntry, Ledgers, LedgerTotals, RecentTransaction
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.runs import Runs
 from demo.scenarios.scenario import Scenario, ScenarioRun
@@ -56,19 +55,6 @@ class Step(NamedTuple):
 
     name: str
     state: StepProgress
-
-
-class RecentTransaction(NamedTuple):
-    """A transaction of the order service, with its order if it has one."""
-
-    transaction_id: str
-    at_ms: int
-    kind: str
-    transaction_state: str
-    state: str
-    order_id: str | None
-    customer: str | None
-    total_cents: int | None
 
 
 class OrderAndCredit(NamedTuple):
@@ -151,10 +137,9 @@ class Shop:
         entries: Mapping[str, CreditEntry] | None = None
         totals: LedgerTotals | None = None
         try:
-            found, states = await asyncio.to_thread(
+            rows, states = await asyncio.to_thread(
                 self._recent, ledgers, visit.word("customer"), visit.word("order"), visit.word("state")
             )
-            rows = [RecentTransaction(**row._asdict()) for row in found]
             entries = await asyncio.to_thread(ledgers.entries_of, [row.transaction_id for row in rows])
             totals = await asyncio.to_thread(ledgers.totals)
         except DemoError as error:
@@ -222,16 +207,16 @@ class Shop:
             found = await asyncio.to_thread(self._like, self._runs.ledgers, word)
         except DemoError:
             return []
-        return [_hit(RecentTransaction(**row._asdict())) for row in found]
+        return [_hit(row) for row in found]
 
     @staticmethod
-    def _like(ledgers: Ledgers, word: str) -> list[Row[Any]]:
+    def _like(ledgers: Ledgers, word: str) -> list[RecentTransaction]:
         of_customer = ledgers.recent_transactions(customer=word, order="", state="", most=MAX_ROWS)
         of_order = ledgers.recent_transactions(customer="", order=word, state="", most=MAX_ROWS)
         return [*of_customer, *(row for row in of_order if row not in of_customer)]
 
     @staticmethod
-    def _recent(ledgers: Ledgers, customer: str, order: str, state: str) -> tuple[Sequence[Row[Any]], list[str]]:
+    def _recent(ledgers: Ledgers, customer: str, order: str, state: str) -> tuple[list[RecentTransaction], list[str]]:
         rows = ledgers.recent_transactions(customer=customer, order=order, state=state, most=MAX_PAIRS)
         return rows, ledgers.transaction_states()
 

@@ -14,13 +14,14 @@ import pytest
 from starlette.testclient import TestClient
 
 from demo.scenarios.failpoints import FailpointFolder
+from demo.scenarios.ledger import RecentTransaction
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.runs import Runs
 from demo.system import System
 from demo.up.keeper import Health, Keeper
 from demo.up.screens import extension
 from demo.up.second_opinion import SecondOpinion
-from demo.up.shop import GRPC, RecentTransaction, Shop, steps_of
+from demo.up.shop import GRPC, Shop, steps_of
 from rocketmq_broker.admin.console import ConsoleSettings, Visit, create_console
 from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.errors import CannotAsk, Refused
