@@ -6,14 +6,13 @@ import subprocess
 from collections.abc import Iterator
 from typing import Final
 
-from deploy.scripts.build_wheels import CHECKOUT, run
+from deploy.scripts.build_wheels import CHECKOUT, PRINT_VERSION, run
 from deploy.scripts.release_notes import CannotRelease
 
 MAX_BYTES: Final = 80_000_000
 """The maximum number of bytes that the image may add to its base image."""
 
 _DOCKER: Final = "docker"
-_VERSION: Final = "from rocketmq_broker.build_info import version_text; print(version_text())"
 
 
 def has_engine() -> bool:
@@ -66,7 +65,7 @@ def added_bytes(tag: str) -> int:
 
 def version_in(tag: str) -> str:
     """Returns the version text that the broker in the image reports."""
-    return run(_DOCKER, "run", "--rm", "--network", "none", tag, "python3", "-c", _VERSION, cwd=CHECKOUT).strip()
+    return run(_DOCKER, "run", "--rm", "--network", "none", tag, "python3", "-c", PRINT_VERSION, cwd=CHECKOUT).strip()
 
 
 def refuse_image(tag: str, added: int, reported: str, version: str) -> None:

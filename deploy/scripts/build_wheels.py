@@ -33,7 +33,7 @@ _BUILD_SDIST: Final = "import sys; from setuptools import build_meta; build_meta
 _HAS_HEADERS: Final = "import sysconfig, pathlib; print((pathlib.Path(sysconfig.get_path('include')) / 'Python.h').exists())"
 _IGNORED: Final = shutil.ignore_patterns("__pycache__", "build", "*.egg-info", ".mypy_cache")
 _PIP: Final = ("-m", "pip", "--quiet", "--disable-pip-version-check")
-_VERSION: Final = "from rocketmq_broker.build_info import version_text; print(version_text())"
+PRINT_VERSION: Final = "from rocketmq_broker.build_info import version_text; print(version_text())"
 
 
 class CannotBuildWheel(Exception):
@@ -146,7 +146,7 @@ def compiled_wheel(python: Path, broker: Path, folder: Path, work: Path) -> Path
 
 def installed_build(python: Path, wheels: Path, work: Path) -> str:
     """Installs the broker from the wheels in this folder into an empty environment, and returns its version text."""
-    return run(broker_environment(python, wheels, work), "-c", _VERSION, cwd=work).strip()
+    return run(broker_environment(python, wheels, work), "-c", PRINT_VERSION, cwd=work).strip()
 
 
 def broker_environment(python: Path, wheels: Path, work: Path) -> Path:

@@ -39,7 +39,7 @@ from lab.benchmarks.side_by_side.plan import (
 )
 from lab.benchmarks.side_by_side.report import Results
 from lab.benchmarks.side_by_side.sample import Sample
-from rocketmq_broker.stop_signals import until_interrupted
+from rocketmq_broker.stop_signals import INTERRUPTED, until_interrupted
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 BROKER = Path(rocketmq_broker.__file__).parent
@@ -47,7 +47,6 @@ BROKER = Path(rocketmq_broker.__file__).parent
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
 PAGE = PROJECT_ROOT / "docs" / "benchmarks.md"
 CANNOT_MEASURE = 2
-INTERRUPTED = 130
 SIDES = {
     "ours": Side.OURS,
     "interpreted": Side.INTERPRETED,

@@ -33,7 +33,6 @@ class BrokerParts:
         self._home = home
         self._flush_disk_type = flush_disk_type
         self._transport = _FakeTransport()
-        self._max_offset = 0
 
     async def start(self) -> None:
         """Opens the store, and connects a client without a socket."""

@@ -8,9 +8,9 @@ import asyncio
 import gc
 import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
 from rocketmq_broker.stop_signals import until_interrupted
@@ -88,13 +88,9 @@ def synchronous_test() -> float:
     return time.perf_counter() - began_s
 
 
-def of_rounds(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> str:
+def of_rounds(measure: Callable[[], Coroutine[Any, Any, float]], rounds: int = ROUNDS) -> str:
     """Returns the median and the range of all rounds in milliseconds. Each round has a new event loop, like each test."""
-
-    async def round_() -> float:
-        return await measure()
-
-    return shown([asyncio.run(round_()) for _ in range(rounds)])
+    return shown([asyncio.run(measure()) for _ in range(rounds)])
 
 
 def shown(taken_s: list[float]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from demo.books import rows_of
-from lab.judged.observations import Interval, Observations, ObservedCredits, timed
+from lab.judged.observations import Observations, ObservedCredits, timed
 from order_messages.states import EntryKind, TransactionKind, TransactionState
 
 _POLL_S = 0.3
@@ -57,9 +57,3 @@ def watch_credits(state: ShopState, observations: Observations) -> None:
             if numbers[0] != numbers[1]:
                 observations.found.append(ObservedCredits(order_id, numbers[0], before.at, numbers[1], after.at))
         before = after
-
-
-def at_the_end(state: ShopState) -> tuple[Interval, dict[str, str], dict[str, int]]:
-    """Returns the keys of all orders and the number of credits of each, with the time of the reads."""
-    found = timed(lambda: (state.keys(), state.number_of_credits()))
-    return found.at, *found.value

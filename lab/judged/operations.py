@@ -99,9 +99,7 @@ def _appends(
             shown[key] = min(pull.at.return_ns, shown.get(key, pull.at.return_ns))
     for (queue, offset, order_id), return_ns in shown.items():
         call_ns = min(called.get(keys.get(order_id, ""), return_ns), return_ns)
-        yield JudgedOperation(
-            model="queue", object=queue, name="append", call_ns=call_ns, return_ns=return_ns, order=order_id, offset=offset
-        )
+        yield _operation("queue", queue, "append", Interval(call_ns, return_ns), order=order_id, offset=offset)
 
 
 def _of(one: Observed, keys: Mapping[str, str]) -> Iterator[JudgedOperation]:

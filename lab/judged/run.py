@@ -14,9 +14,9 @@ from demo.processes import Processes
 from lab.judged.brokers import JudgedBroker, Victim, started_system
 from lab.judged.consumers import JudgedConsumers, read_queues
 from lab.judged.customers import JudgedCustomers
-from lab.judged.databases import ShopState, at_the_end, watch_credits
+from lab.judged.databases import ShopState, watch_credits
 from lab.judged.faults import JudgedFaults
-from lab.judged.observations import Observations, ObservedEnd, ObservedRequest
+from lab.judged.observations import Observations, ObservedEnd, ObservedRequest, timed
 from lab.judged.operations import JudgedOperation, operations_of
 from order_messages.states import TransactionState
 
@@ -103,6 +103,6 @@ def _end(namesrv_addr: str, state: ShopState, observations: Observations) -> Obs
     queues = asyncio.run(read_queues(namesrv_addr))
     for pulls in queues.values():
         observations.found.extend(pulls)
-    at, keys, credits = at_the_end(state)
+    read = timed(lambda: (state.keys(), state.number_of_credits()))
     orders = {queue: tuple(order for pull in pulls for _, order in pull.messages) for queue, pulls in queues.items()}
-    return ObservedEnd(at, keys, credits, orders)
+    return ObservedEnd(read.at, *read.value, orders)

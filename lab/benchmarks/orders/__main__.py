@@ -25,7 +25,7 @@ from lab.benchmarks.orders.sample import Case, Delivery, Sample
 from lab.benchmarks.orders.system import NoPostgresql
 from lab.benchmarks.side_by_side.environment import environment
 from lab.benchmarks.side_by_side.generator import CannotBuild
-from rocketmq_broker.stop_signals import until_interrupted
+from rocketmq_broker.stop_signals import INTERRUPTED, until_interrupted
 
 PROJECT_ROOT = Path(__file__).resolve().parents[3]
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
@@ -37,7 +37,6 @@ WAYS = {
 BROKERS = {"ours": "ours", "apache": "Apache"}
 DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 CANNOT_MEASURE = 2
-INTERRUPTED = 130
 T = TypeVar("T")
 
 
