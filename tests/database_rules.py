@@ -32,7 +32,14 @@ def rules(dialect: str, table: str, column: str, largest: int, *, too_narrow: st
 
     The rule `some` accepts values of `column` up to `largest`.
     """
-    return _sqlite_rules(table, column, largest) if dialect == "sqlite" else _postgresql_rules(table, column, largest, too_narrow)
+    both = {
+        "table missing": Rule([f"ALTER TABLE {table} RENAME TO gone"], [f"ALTER TABLE gone RENAME TO {table}"]),
+        "column missing": Rule(
+            [f"ALTER TABLE {table} RENAME COLUMN {column} TO gone"], [f"ALTER TABLE {table} RENAME COLUMN gone TO {column}"]
+        ),
+    }
+    is_sqlite = dialect == "sqlite"
+    return both | (_sqlite_rules(table, column, largest) if is_sqlite else _postgresql_rules(table, column, largest, too_narrow))
 
 
 def _sqlite_rules(table: str, column: str, largest: int) -> dict[str, Rule]:
@@ -57,10 +64,6 @@ def _sqlite_rules(table: str, column: str, largest: int) -> dict[str, Rule]:
         "raising trigger": trigger(refuse),
         "trigger that drops the row": trigger("SELECT RAISE(IGNORE)"),
         "trigger that is broken itself": trigger("INSERT INTO nowhere VALUES (1)"),
-        "table missing": Rule([f"ALTER TABLE {table} RENAME TO gone"], [f"ALTER TABLE gone RENAME TO {table}"]),
-        "column missing": Rule(
-            [f"ALTER TABLE {table} RENAME COLUMN {column} TO gone"], [f"ALTER TABLE {table} RENAME COLUMN gone TO {column}"]
-        ),
         "some: raising trigger": trigger(refuse, f"WHEN NEW.{column} > {largest}"),
         "some: trigger that drops the row": trigger("SELECT RAISE(IGNORE)", f"WHEN NEW.{column} > {largest}"),
     }
@@ -97,10 +100,6 @@ def _postgresql_rules(table: str, column: str, largest: int, too_narrow: str) ->
         "missing grant": Rule([f"REVOKE INSERT ON {table} FROM {_ROLE}"], [f"GRANT INSERT ON {table} TO {_ROLE}"]),
         "row-level security": security("false"),
         "column too narrow": Rule([too_narrow.format("varchar(1)")], [too_narrow.format("varchar(100)")]),
-        "table missing": Rule([f"ALTER TABLE {table} RENAME TO gone"], [f"ALTER TABLE gone RENAME TO {table}"]),
-        "column missing": Rule(
-            [f"ALTER TABLE {table} RENAME COLUMN {column} TO gone"], [f"ALTER TABLE {table} RENAME COLUMN gone TO {column}"]
-        ),
         "some: CHECK": check(f"{column} <= {largest}"),
         "some: raising trigger": trigger(f"IF NEW.{column} > {largest} THEN RAISE EXCEPTION 'no'; END IF"),
         "some: row-level security": security(f"{column} <= {largest}"),

@@ -21,13 +21,18 @@ from service_runtime.failing.armed_failpoints import EXIT_STATUS
 from tests.conftest import PROCESSES
 from tests.e2e.backups import copied
 from tests.e2e.clients import PATIENT
-from tests.e2e.customers import place
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 ORDERS = 40
 LIMIT_CENTS = 1_000_000
 SETTLE_SECONDS = 120
+
+
+def place(system: System, customer: str, key: str | None = None) -> httpx.Response:
+    """Places an order worth two points, and returns the response."""
+    body = {"customer": customer, "items": [{"name": "tea", "quantity": 1, "price_cents": 250}]}
+    return httpx.post(f"{system.order_url}/orders", json=body, headers={"Idempotency-Key": key} if key else {}, timeout=60)
 
 
 @dataclass(frozen=True, slots=True)

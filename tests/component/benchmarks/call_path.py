@@ -38,7 +38,7 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.transaction_listener import transaction_listeners
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, EventLoopThread, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, EventLoopThread, Message, MessageExt
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.record import Record, to_message
 from rocketmq_broker.testing import RocketMQ
@@ -46,6 +46,7 @@ from rocketmq_broker.world import current_world
 from service_runtime.database.opening import open_database
 from service_runtime.inbox.bell_thread import BellThread
 from service_runtime.inbox.inbox_listener import InboxListener
+from tests.unit.testing.listeners import Transactions
 
 WARM_UP: Final = 20
 FOLLOWED: Final = 5
@@ -149,18 +150,6 @@ def branching_functions(file: str) -> frozenset[Function]:
     return frozenset(found)
 
 
-class Committing:
-    """A transaction listener that commits each transaction."""
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """Returns COMMIT_MESSAGE."""
-        return LocalTransactionState.COMMIT_MESSAGE
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Returns COMMIT_MESSAGE."""
-        return LocalTransactionState.COMMIT_MESSAGE
-
-
 async def call_path_of_a_message() -> CallPath:
     """Returns the call path of a half message, its COMMIT and its delivery to a consumer."""
     path, arrived = CallPath(OF_A_MESSAGE), asyncio.Semaphore(0)
@@ -170,7 +159,7 @@ async def call_path_of_a_message() -> CallPath:
         return ConsumeStatus.CONSUME_SUCCESS
 
     async with RocketMQ(seed=1) as rocketmq:  # With a fixed seed, listeners run at the same point each time.
-        producer = await rocketmq.transaction_producer("call-path", Committing())
+        producer = await rocketmq.transaction_producer("call-path", Transactions())
         await producer.create_topic("orders")
         await rocketmq.consumer("call-path-consumers", "orders", listener)
 

@@ -19,7 +19,9 @@ REQUEST = MadeOrder("key", "ada", (("book", 2, 1_250),))
 PLACED = httpx.Response(201, json={"order": {"order_id": "order-1"}})
 
 
-def client_that_gets(*answers: httpx.Response | httpx.TransportError) -> tuple[OrderClient, list[httpx.Request]]:
+def client_that_gets(
+    *answers: httpx.Response | httpx.TransportError, api_key: str = ""
+) -> tuple[OrderClient, list[httpx.Request]]:
     remaining, asked = list(answers), []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -29,7 +31,7 @@ def client_that_gets(*answers: httpx.Response | httpx.TransportError) -> tuple[O
             raise given
         return given
 
-    return OrderClient("http://orders", transport=httpx.MockTransport(answer), first_wait_s=0), asked
+    return OrderClient("http://orders", api_key=api_key, transport=httpx.MockTransport(answer), first_wait_s=0), asked
 
 
 def test_an_order_is_placed_at_the_first_answer() -> None:
@@ -49,13 +51,8 @@ def test_a_request_without_answer_is_repeated_under_the_same_key() -> None:
 
 
 def test_the_key_that_the_order_service_asks_for_goes_with_each_order() -> None:
-    asked: list[httpx.Request] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
-        return PLACED
-
-    OrderClient("http://orders", api_key="secret", transport=httpx.MockTransport(answer)).place(REQUEST)
+    client, asked = client_that_gets(PLACED, api_key="secret")
+    client.place(REQUEST)
     assert [request.headers["Authorization"] for request in asked] == ["Bearer secret"]
 
 

@@ -18,25 +18,20 @@ def test_a_changelog_that_begins_with_its_release_has_notes_too() -> None:
     assert notes_of(CHANGELOG.replace("## [Unreleased]\n\n", ""), "1.2.0") == "### Added\n- A thing.\n"
 
 
-@pytest.mark.parametrize("version", ["1.1.0", "1.3.0"])
-def test_a_version_that_is_not_the_newest_release_is_refused(version: str) -> None:
-    with pytest.raises(CannotRelease, match=rf"is {version}, but the newest release in CHANGELOG.md is 1\.2\.0"):
-        notes_of(CHANGELOG, version)
-
-
-def test_changes_that_are_not_released_are_refused() -> None:
-    with pytest.raises(CannotRelease, match=r"changes under \[Unreleased\]"):
-        notes_of(CHANGELOG.replace("## [Unreleased]\n", "## [Unreleased]\n\n### Fixed\n- A bug.\n"), "1.2.0")
-
-
-def test_a_release_without_a_day_is_refused() -> None:
-    with pytest.raises(CannotRelease, match=r"has no date for 1\.2\.0"):
-        notes_of(CHANGELOG.replace(" - 2026-11-25", ""), "1.2.0")
-
-
-def test_a_changelog_without_a_release_is_refused() -> None:
-    with pytest.raises(CannotRelease, match="is none"):
-        notes_of(INTRODUCTION + "## [Unreleased]\n", "1.2.0")
+@pytest.mark.parametrize(
+    ("changelog", "version", "reason"),
+    [
+        (CHANGELOG, "1.1.0", r"is 1\.1\.0, but the newest release in CHANGELOG.md is 1\.2\.0"),
+        (CHANGELOG, "1.3.0", r"is 1\.3\.0, but the newest release in CHANGELOG.md is 1\.2\.0"),
+        (CHANGELOG.replace("[Unreleased]\n", "[Unreleased]\n\n- A bug.\n"), "1.2.0", r"changes under \[Unreleased\]"),
+        (CHANGELOG.replace(" - 2026-11-25", ""), "1.2.0", r"has no date for 1\.2\.0"),
+        (INTRODUCTION + "## [Unreleased]\n", "1.2.0", "is none"),
+    ],
+    ids=["an older version", "a newer version", "changes that are not released", "no day", "no release"],
+)
+def test_a_version_that_is_not_the_newest_release_with_its_day_is_refused(changelog: str, version: str, reason: str) -> None:
+    with pytest.raises(CannotRelease, match=reason):
+        notes_of(changelog, version)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -22,22 +20,16 @@ def _starts_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("demo.up.keeper._BEFORE_NEXT_START_S", 0.0)
 
 
-@pytest.fixture
-def group(tmp_path: Path) -> Iterator[Processes]:
-    with Processes(tmp_path) as processes:
-        yield processes
-
-
-def program(group: Processes, name: str, source: str = RUNS) -> Process:
-    return group.add(name, [sys.executable, "-c", source], is_ready=prints("ready"))
+def program(processes: Processes, name: str, source: str = RUNS) -> Process:
+    return processes.add(name, [sys.executable, "-c", source], is_ready=prints("ready"))
 
 
 def kept(broker: Process, *services: Process) -> Keeper:
     return Keeper(cast(System, SimpleNamespace(broker=broker, services=services)))
 
 
-def test_services_wait_for_the_broker_and_one_that_dies_is_started_again(group: Processes) -> None:
-    broker, service = program(group, "broker"), program(group, "service")
+def test_services_wait_for_the_broker_and_one_that_dies_is_started_again(processes: Processes) -> None:
+    broker, service = program(processes, "broker"), program(processes, "service")
     with kept(broker, service) as keeper:
         assert keeper.healths["service"] is Health.WAITING
         wait_until(lambda: keeper.is_all_ready)
@@ -48,8 +40,8 @@ def test_services_wait_for_the_broker_and_one_that_dies_is_started_again(group: 
         assert keeper.pids == {"broker": broker.pid, "service": service.pid}
 
 
-def test_what_is_kept_down_is_started_after_the_block(group: Processes) -> None:
-    broker = program(group, "broker")
+def test_what_is_kept_down_is_started_after_the_block(processes: Processes) -> None:
+    broker = program(processes, "broker")
     with kept(broker) as keeper:
         wait_until(lambda: keeper.is_all_ready)
         with keeper.kept_down(broker):
@@ -59,8 +51,8 @@ def test_what_is_kept_down_is_started_after_the_block(group: Processes) -> None:
         wait_until(lambda: keeper.is_ready(broker))
 
 
-def test_one_that_was_killed_on_purpose_has_a_death(group: Processes) -> None:
-    broker = program(group, "broker")
+def test_one_that_was_killed_on_purpose_has_a_death(processes: Processes) -> None:
+    broker = program(processes, "broker")
     with kept(broker) as keeper:
         wait_until(lambda: keeper.is_all_ready)
         keeper.kill(broker)
@@ -72,7 +64,7 @@ def test_one_that_was_killed_on_purpose_has_a_death(group: Processes) -> None:
         assert len(keeper.deaths_ms["broker"]) == 2
 
 
-def test_one_that_never_becomes_ready_is_given_up(group: Processes) -> None:
-    with kept(program(group, "broker", "raise SystemExit(3)")) as keeper:
+def test_one_that_never_becomes_ready_is_given_up(processes: Processes) -> None:
+    with kept(program(processes, "broker", "raise SystemExit(3)")) as keeper:
         wait_until(lambda: keeper.healths["broker"] is Health.FAILED)
         assert len(keeper.deaths_ms["broker"]) == 5

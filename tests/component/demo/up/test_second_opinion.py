@@ -4,7 +4,6 @@ Only one comparison runs at a time, in a process that is reused.
 """
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -20,19 +19,13 @@ from tests.waiting import wait_until
 AGREE, DIFFER = '{"is_consistent": true}', '{"is_consistent": false}'
 
 
-@pytest.fixture
-def group(tmp_path: Path) -> Iterator[Processes]:
-    with Processes(tmp_path) as processes:
-        yield processes
-
-
-def judge(group: Processes, *answers: str) -> Process:
+def judge(processes: Processes, *answers: str) -> Process:
     """Adds a process that prints the first answer at once, and the next answer for each input line.
 
     The process exits after the last answer.
     """
     source = f"answers = {answers!r}\nprint(answers[0])\nfor answer in answers[1:]: input(); print('compares'); print(answer)"
-    return group.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
+    return processes.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
 
 
 def asked(opinion: SecondOpinion) -> Opinion:
@@ -43,16 +36,16 @@ def asked(opinion: SecondOpinion) -> Opinion:
     return latest
 
 
-def test_nobody_has_asked_yet(group: Processes) -> None:
-    opinion = SecondOpinion(judge(group, AGREE))
+def test_nobody_has_asked_yet(processes: Processes) -> None:
+    opinion = SecondOpinion(judge(processes, AGREE))
     assert (opinion.latest(), opinion.is_running) == (None, False)
 
 
-def test_spark_is_asked_once_at_a_time_and_its_last_lines_are_shown(group: Processes, tmp_path: Path) -> None:
+def test_spark_is_asked_once_at_a_time_and_its_last_lines_are_shown(processes: Processes, tmp_path: Path) -> None:
     end = tmp_path / "end"
     waits = f"import time, pathlib\nwhile not pathlib.Path({str(end)!r}).exists(): time.sleep(0.01)"
     source = f"{waits}\nprint('one')\nprint({DIFFER!r})\ninput()"
-    process = group.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
+    process = processes.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
     opinion = SecondOpinion(process)
     opinion.ask()
     with pytest.raises(DemoError, match="a comparison is running"):
@@ -68,8 +61,8 @@ def test_spark_is_asked_once_at_a_time_and_its_last_lines_are_shown(group: Proce
     assert opinion.latest() == last, "the time stands still once it has ended"
 
 
-def test_the_process_that_answered_is_asked_again(group: Processes) -> None:
-    process = judge(group, DIFFER, "could not tell: the database is away", AGREE)
+def test_the_process_that_answered_is_asked_again(processes: Processes) -> None:
+    process = judge(processes, DIFFER, "could not tell: the database is away", AGREE)
     opinion = SecondOpinion(process)
     assert asked(opinion).meaning == "The books do not agree."
     pid = process.pid
@@ -81,8 +74,8 @@ def test_the_process_that_answered_is_asked_again(group: Processes) -> None:
     assert process.pid == pid
 
 
-def test_a_process_that_has_ended_is_started_again(group: Processes) -> None:
-    process = judge(group, AGREE)
+def test_a_process_that_has_ended_is_started_again(processes: Processes) -> None:
+    process = judge(processes, AGREE)
     opinion = SecondOpinion(process)
     asked(opinion)
     wait_until(lambda: not process.is_running)
@@ -92,9 +85,9 @@ def test_a_process_that_has_ended_is_started_again(group: Processes) -> None:
     assert process.pid != pid
 
 
-def test_a_process_that_takes_no_more_questions_is_replaced(group: Processes) -> None:
+def test_a_process_that_takes_no_more_questions_is_replaced(processes: Processes) -> None:
     source = f"import os, time\nos.close(0)\nprint({AGREE!r})\ntime.sleep(600)"
-    process = group.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
+    process = processes.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
     opinion = SecondOpinion(process)
     asked(opinion)
     pid = process.pid
@@ -102,20 +95,20 @@ def test_a_process_that_takes_no_more_questions_is_replaced(group: Processes) ->
     assert process.pid != pid
 
 
-def test_a_process_that_ends_without_an_answer_could_not_tell(group: Processes) -> None:
-    opinion = SecondOpinion(group.add("reconciliation", [sys.executable, "-c", "print('Killed')"], is_asked=True))
+def test_a_process_that_ends_without_an_answer_could_not_tell(processes: Processes) -> None:
+    opinion = SecondOpinion(processes.add("reconciliation", [sys.executable, "-c", "print('Killed')"], is_asked=True))
     assert (asked(opinion).meaning, asked(opinion).lines) == ("The reconciliation failed.", ("Killed",))
 
 
-def installation(group: Processes, source: str) -> SparkInstallation:
-    return SparkInstallation(group.add("spark", [sys.executable, "-c", source]))
+def installation(processes: Processes, source: str) -> SparkInstallation:
+    return SparkInstallation(processes.add("spark", [sys.executable, "-c", source]))
 
 
-def test_nothing_is_asked_of_a_spark_that_is_being_installed(group: Processes, tmp_path: Path) -> None:
+def test_nothing_is_asked_of_a_spark_that_is_being_installed(processes: Processes, tmp_path: Path) -> None:
     end = tmp_path / "end"
     waits = f"import time, pathlib\nwhile not pathlib.Path({str(end)!r}).exists(): time.sleep(0.01)"
-    spark = installation(group, f"print('setup: 1 of 6 packages fetched, 9 MB')\n{waits}")
-    opinion = SecondOpinion(judge(group, AGREE), spark)
+    spark = installation(processes, f"print('setup: 1 of 6 packages fetched, 9 MB')\n{waits}")
+    opinion = SecondOpinion(judge(processes, AGREE), spark)
     assert (spark.is_complete, spark.last_line) == (False, "")
     spark.begin()
     wait_until(lambda: spark.last_line == "1 of 6 packages fetched, 9 MB")
@@ -126,9 +119,11 @@ def test_nothing_is_asked_of_a_spark_that_is_being_installed(group: Processes, t
     assert asked(opinion).meaning == "The books agree."
 
 
-def test_a_failed_installation_says_why_and_can_begin_again(group: Processes, tmp_path: Path) -> None:
+def test_a_failed_installation_says_why_and_can_begin_again(processes: Processes, tmp_path: Path) -> None:
     mended = tmp_path / "mended"
-    spark = installation(group, f"import sys, pathlib\npathlib.Path({str(mended)!r}).exists() or sys.exit('setup: no network')")
+    spark = installation(
+        processes, f"import sys, pathlib\npathlib.Path({str(mended)!r}).exists() or sys.exit('setup: no network')"
+    )
     spark.begin()
     wait_until(lambda: spark.has_failed)
     assert (spark.is_complete, spark.last_line) == (False, "no network")
@@ -155,10 +150,10 @@ def test_the_verdict_is_the_object_that_the_process_printed() -> None:
     assert Opinion(1.0, True, lines).verdict is None
 
 
-def test_the_process_reads_the_databases_and_the_store_of_the_system(group: Processes, tmp_path: Path) -> None:
+def test_the_process_reads_the_databases_and_the_store_of_the_system(processes: Processes, tmp_path: Path) -> None:
     system = SimpleNamespace(
         home=tmp_path, broker_stores=(tmp_path / "store",), environment={"ORDER_DATABASE_URL": "sqlite:///x"}
     )
-    process = reconciliation(group, cast(System, system))
+    process = reconciliation(processes, cast(System, system))
     assert process.environment["ORDER_DATABASE_URL"] == "sqlite:///x"
     assert not process.is_running

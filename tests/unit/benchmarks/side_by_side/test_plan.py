@@ -1,6 +1,6 @@
 """Tests which measurements are made, and their order."""
 
-from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -9,26 +9,10 @@ from lab.benchmarks.side_by_side.brokers import ASYNC, SYNC, Side
 from lab.benchmarks.side_by_side.plan import BY_GRPC, GENERATED, Kind, Load, Plan, State, generated_loads, java_loads
 
 
-def plan(
-    *loads: Load,
-    rounds: int = 1,
-    sides: Sequence[Side] = (Side.OURS, Side.APACHE),
-    seconds: int = 10,
-    steady_within_s: int = 40,
-) -> Plan:
-    return Plan(
-        sides=sides,
-        loads=loads,
-        rounds=rounds,
-        warm_up_s=2,
-        steady_within_s=steady_within_s,
-        seconds=seconds,
-        body_size=1024,
-        rate=1000,
-        backlog=1000,
-        pending=100,
-        consumed=100,
-    )
+def plan(*loads: Load, **changes: Any) -> Plan:
+    usual = {"rounds": 1, "warm_up_s": 2, "steady_within_s": 40, "seconds": 10, "body_size": 1024}
+    stored = {"rate": 1000, "backlog": 1000, "pending": 100, "consumed": 100}
+    return Plan(loads=loads, **{**usual, **stored, **changes})
 
 
 def test_sends_have_a_row_for_each_flush_and_each_number_in_flight() -> None:

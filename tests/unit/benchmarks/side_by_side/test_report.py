@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -25,24 +26,8 @@ def results(load: Load, ours: list[Sample], apache: list[Sample]) -> Results:
     return made
 
 
-def sample(
-    result: float,
-    *,
-    others: Others = QUIET,
-    messages: int = 0,
-    dropped: int = 0,
-    doubled: int = 0,
-    peak_mib: float | None = None,
-) -> Sample:
-    return Sample(
-        result=result,
-        start_s=0.5,
-        others=others,
-        messages=messages,
-        dropped=dropped,
-        doubled=doubled,
-        peak_mib=peak_mib,
-    )
+def sample(result: float, *, others: Others = QUIET, **more: Any) -> Sample:
+    return Sample(result=result, start_s=0.5, others=others, **more)
 
 
 def cell(made: Results, row: int, column: str) -> str:
