@@ -139,8 +139,6 @@ AUDITOR_CODES: Final = ACCOUNT_CODES | {
 An auditor may send them for every topic and group, except a pull that also commits the group's offset.
 """
 
-_SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
-
 
 @dataclass(frozen=True, slots=True)
 class Needs:
@@ -175,7 +173,7 @@ def needs_of_consumer(topic: str, group: str) -> Needs:
 
 def _is_reserved(resource: str) -> bool:
     if resource.startswith(topics.RETRY_PREFIX):
-        return resource.startswith(topics.RETRY_PREFIX + _SYSTEM_GROUP_PREFIX)
+        return topics.is_system_group(resource.removeprefix(topics.RETRY_PREFIX))
     return resource in topics.NOT_ALLOWED_SEND_TOPICS
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Never, Self
 
-from rocketmq_broker.message import ids, properties
+from rocketmq_broker.message import properties
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.named_properties import named_properties
 from rocketmq_broker.message.text.mistakes import kind_of, no_such_parameter
@@ -134,11 +134,6 @@ class MessageExt(Message):
         """Returns the number of check-backs of the transaction, including this one."""
         times = self.properties.get(properties.TRANSACTION_CHECK_TIMES, "")
         return int(times) if len(times) <= _MAX_NUMBER_LENGTH and times.isdecimal() else 0
-
-    @property
-    def host_and_offset(self) -> ids.MessageId:
-        """Returns the broker's address and the commit log offset, parsed from the offset message id."""
-        return ids.parse_offset_message_id(self.offset_message_id)
 
 
 def _encoded(topic: object, body: bytes | str) -> bytes:

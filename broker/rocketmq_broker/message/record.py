@@ -13,7 +13,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from mmap import mmap
 from types import MappingProxyType
 from typing import Any, Final
@@ -378,11 +378,6 @@ def to_message(record: Record, broker_name: str = "", *, max_body_length: int = 
         prepared_transaction_offset=record.prepared_transaction_offset,
         offset_message_id=ids.offset_message_id(record.store_host, record.commit_log_offset),
     )
-
-
-def with_place(record: Record, *, topic: bytes, queue_id: int, encoded_properties: bytes) -> Record:
-    """Returns the record with another topic, queue and properties. It is used to move a record to or from a system topic."""
-    return replace(record, topic=topic, queue_id=queue_id, properties=encoded_properties)
 
 
 def moved_message(record: Record, topic: bytes, queue_id: int, encoded_properties: bytes, reconsume_times: int) -> InnerMessage:

@@ -11,7 +11,7 @@ from rocketmq_broker.nameserver.routes import BrokerRegistration, RouteTable
 from rocketmq_broker.protocol.bodies.broker import KVTable
 from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
 from rocketmq_broker.protocol.bodies.topic import DataVersion
-from rocketmq_broker.protocol.codes import FURTHER_DETAILS, RequestCode, ResponseCode
+from rocketmq_broker.protocol.codes import FURTHER_DETAILS, VERSION_4_9_4, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers.name_server import (
     GetRouteInfoRequestHeader,
@@ -23,9 +23,6 @@ from rocketmq_broker.protocol.headers.name_server import (
 )
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
-
-VERSION_4_9_4: Final = 401
-"""The first client version that decodes standard JSON (MQVersion.V4_9_4)."""
 
 READ_AT_ONCE: Final = 4096
 """The maximum size in bytes of a registration that is read in one step.

@@ -24,7 +24,6 @@ from rocketmq_broker.transaction.messages.half_message import (
     RESUMED_FROM,
     HalfMessage,
     find_number,
-    find_tag,
     tags_code,
 )
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
@@ -52,7 +51,7 @@ def prepared(message: InnerMessage, producer_group: str) -> InnerMessage:
         message.born_host,
         message.reconsume_times,
         0,
-        tags_code(find_tag(encoded)),
+        tags_code(props.find(encoded, props.TAGS)),
         body_crc(message.body),
     )
 

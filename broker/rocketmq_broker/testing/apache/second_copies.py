@@ -5,12 +5,12 @@ The copy is checked although the transaction has already been decided. A COMMIT 
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
-from rocketmq_broker.message.record import Record, with_place
+from rocketmq_broker.message.record import Record
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers.send import SendMessageRequestHeaderV2
 from rocketmq_broker.protocol.headers.transaction import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
@@ -142,7 +142,7 @@ def _checked(half: Record, checks: int) -> bytes:
     """Encodes the half message for a check-back, with its original topic and queue."""
     topic, queue_id = _destination(half)
     encoded = props.put(half.properties, props.TRANSACTION_CHECK_TIMES, str(checks))
-    return with_place(half, topic=topic.encode(), queue_id=queue_id, encoded_properties=encoded).encode()
+    return replace(half, topic=topic.encode(), queue_id=queue_id, properties=encoded).encode()
 
 
 def _sent_again(half: Record) -> SendMessageRequestHeaderV2:

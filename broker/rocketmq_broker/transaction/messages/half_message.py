@@ -66,8 +66,7 @@ class HalfMessage:
 
     def number(self, name: str) -> int | None:
         """Returns a property as a number, or None if it is missing or invalid."""
-        text = self.text(name)
-        return _number(text) if text is not None else None
+        return _number(self.text(name))
 
     @property
     def producer_group(self) -> str:
@@ -112,7 +111,7 @@ class HalfMessage:
 
 def read_half_message(data: bytes) -> HalfMessage:
     """Reads a half message or a discarded message. Raises CorruptRecord, or NotAHalfMessage for other topics."""
-    half = _read(data)
+    half = read_any_message(data)
     if half.topic != HALF_TOPIC and half.topic != DISCARD_TOPIC:
         raise NotAHalfMessage(
             f"record at {half.commit_log_offset} is not a half message: topic {half.topic.decode(errors='replace')}"
@@ -122,38 +121,6 @@ def read_half_message(data: bytes) -> HalfMessage:
 
 def read_any_message(data: bytes) -> HalfMessage:
     """Reads a record of any topic as a HalfMessage, for example a committed message. Raises CorruptRecord."""
-    return _read(data)
-
-
-def find_group(encoded: bytes) -> str:
-    """Returns the producer group from encoded properties, or an empty string if there is none."""
-    return props.find(encoded, props.PRODUCER_GROUP) or ""
-
-
-def find_tag(encoded: bytes) -> str | None:
-    """Returns the tag from encoded properties, or None."""
-    return props.find(encoded, props.TAGS)
-
-
-@lru_cache(maxsize=1024)
-def tags_code(tag: str | None) -> int:
-    """Returns the hash code of a tag. The result is cached, because a topic has few tags."""
-    return tags.tags_code(tag)
-
-
-def find_number(encoded: bytes, name: str) -> int | None:
-    """Returns a property from encoded properties as a number, or None if it is missing or invalid."""
-    return _number(props.find(encoded, name))
-
-
-def _number(text: str | None) -> int | None:
-    try:
-        return int(text) if text is not None else None
-    except ValueError:
-        return None
-
-
-def _read(data: bytes) -> HalfMessage:
     head, body_at, topic_at, properties_at = record.read_fields(data)
     (
         size, _, crc, _, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host,
@@ -175,3 +142,26 @@ def _read(data: bytes) -> HalfMessage:
         data[body_at : body_at + body_length],
         data[properties_at:size],
     )
+
+
+def find_group(encoded: bytes) -> str:
+    """Returns the producer group from encoded properties, or an empty string if there is none."""
+    return props.find(encoded, props.PRODUCER_GROUP) or ""
+
+
+@lru_cache(maxsize=1024)
+def tags_code(tag: str | None) -> int:
+    """Returns the hash code of a tag. The result is cached, because a topic has few tags."""
+    return tags.tags_code(tag)
+
+
+def find_number(encoded: bytes, name: str) -> int | None:
+    """Returns a property from encoded properties as a number, or None if it is missing or invalid."""
+    return _number(props.find(encoded, name))
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return int(text) if text is not None else None
+    except ValueError:
+        return None
