@@ -125,12 +125,17 @@ def is_system_group(group: str) -> bool:
 
 def takes_sent_messages(topic: str) -> bool:
     """Returns True if clients may send messages to the topic, and False if only the broker may."""
-    return len(topic) <= MAX_TOPIC_LENGTH and _is_legal_name(topic) and topic not in NOT_ALLOWED_SEND_TOPICS
+    return is_topic(topic) and topic not in NOT_ALLOWED_SEND_TOPICS
 
 
 def takes_transactions(topic: str) -> bool:
     """Returns True if clients may send transactional messages to the topic. Returns False for retry and dead-letter topics."""
     return takes_sent_messages(topic) and not topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
+
+
+def is_topic(topic: str) -> bool:
+    """Returns True if this is a valid name of a topic, for which `validate_topic` raises no error."""
+    return len(topic) <= MAX_TOPIC_LENGTH and _is_legal_name(topic)
 
 
 def validate_topic(topic: str) -> None:

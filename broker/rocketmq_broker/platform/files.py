@@ -28,6 +28,18 @@ _BLOCK: Final = 512
 """The unit of st_blocks."""
 
 
+def open_regular(path: str | Path, flags: int) -> int:
+    """Opens a regular file. Raises OSError for other kinds of files, because opening a named pipe could block forever.
+
+    A new file is private to the broker's user, because messages may be confidential. A stricter umask still applies.
+    """
+    file = os.open(path, flags | SAFE_OPEN_FLAGS, 0o600)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
 def next_data(file: int, position: int) -> int | None:
     """Returns the position of the first byte at or after `position` that may be non-zero, or None if all bytes are zero.
 

@@ -2,17 +2,16 @@
 
 import errno
 import os
-import stat
 from collections import OrderedDict
 from pathlib import Path
 from typing import Protocol
 
 from rocketmq_broker.platform.durability import sync_data, sync_directory
 from rocketmq_broker.platform.files import (
-    SAFE_OPEN_FLAGS,
     ignores_case,
     is_reserved,
     next_data,
+    open_regular,
     read_at,
     set_length,
     used_ratio,
@@ -88,21 +87,8 @@ class FileSystem(Protocol):
         """Returns the used share of the disk, 0 to 1."""
 
 
-FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
-"""The mode of new folders. New files and folders are private to the broker's user, because messages may be confidential.
-
-A stricter umask still applies.
-"""
-
-
-def open_regular(path: Path, flags: int) -> int:
-    """Opens a regular file. Raises OSError for other kinds of files, because opening a named pipe could block forever."""
-    file = os.open(path, flags | SAFE_OPEN_FLAGS, FILE_MODE)
-    if stat.S_ISREG(os.fstat(file).st_mode):
-        return file
-    os.close(file)
-    raise OSError(errno.EINVAL, "not a regular file", str(path))
+"""The mode of new folders, which are private to the broker's user, as new files are. A stricter umask still applies."""
 
 
 class OsFileSystem:

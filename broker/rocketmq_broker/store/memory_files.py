@@ -55,10 +55,10 @@ class MemoryFiles:
         left._hidden, left._folders = set(self._hidden), {path: set(names) for path, names in self._folders.items()}
         return left
 
-    def powered_off(self, chance: Chance | None = None) -> "MemoryFiles":
-        """Returns a copy in the state after a power failure (see `lose_power`)."""
+    def powered_off(self) -> "MemoryFiles":
+        """Returns a copy in the state after a power failure that drops all changes that are not synced (see `lose_power`)."""
         left = self.killed()
-        left.lose_power(chance)
+        left.lose_power()
         return left
 
     def lose_power(self, chance: Chance | None = None, *, sector: int = SECTOR) -> None:

@@ -6,11 +6,8 @@ offsets into a body. A record is therefore accepted only at the start of a segme
 which a consume queue points. Ranges start at such positions, and reading continues at such a position after damage.
 """
 
-import errno
 import mmap
-import os
 import re
-import stat
 import struct
 import sys
 from collections.abc import Iterator
@@ -24,6 +21,7 @@ from rocketmq_broker.message import CorruptRecord, properties, sysflag
 from rocketmq_broker.message.record import (
     BLANK_MAGIC,
     HEAD_V4,
+    HOST_V6_MORE,
     MESSAGE_MAGIC,
     SIZE_AND_MAGIC,
     Record,
@@ -31,7 +29,7 @@ from rocketmq_broker.message.record import (
     decode_record,
     lacks_bytes,
 )
-from rocketmq_broker.platform.files import SAFE_OPEN_FLAGS, end_of_data
+from rocketmq_broker.platform.files import end_of_data, open_regular
 from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.queue_units import QueueUnits, known_end
 
@@ -42,8 +40,6 @@ _SEGMENT_NAME = re.compile(r"[0-9]{20}")
 _MAGIC = (MESSAGE_MAGIC & 0xFFFFFFFF).to_bytes(4, "big")
 _MAGIC_POSITION = 4
 _UNTIL_SYS_FLAG = struct.Struct(">iiiiiqqi")
-_HOST_V6_MORE = 12
-"""The number of bytes by which an IPv6 host is longer than an IPv4 host."""
 _KEYS = re.compile(properties.KEYS.encode() + rb"\x01([^\x00-\x1f]{1,32767})")
 MAX_KEYS = 100_000
 """The maximum number of keys reported for one damaged stretch. Without a limit, a client could fill a body with keys."""
@@ -183,18 +179,6 @@ def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
         raise UnreadableStore(f"commit log segment {path}: {error}") from None
 
 
-def regular_only(path: str, flags: int) -> int:
-    """Opens a regular file and returns its file descriptor.
-
-    Raises OSError for other files, because opening a FIFO could block.
-    """
-    file = os.open(path, flags | SAFE_OPEN_FLAGS)
-    if stat.S_ISREG(os.fstat(file).st_mode):
-        return file
-    os.close(file)
-    raise OSError(errno.EINVAL, "not a regular file", path)
-
-
 @contextmanager
 def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
     """Maps a segment into memory without the unwritten hole at its end, which may be most of the file.
@@ -202,7 +186,7 @@ def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
     Raises UnreadableStore.
     """
     try:
-        with open(path, "rb", opener=regular_only) as file:
+        with open(path, "rb", opener=open_regular) as file:
             length = end_of_data(file.fileno())
             if not length:
                 yield b""
@@ -344,7 +328,7 @@ def _claim_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> _C
     try:
         size, magic, _, queue_id, _, queue_offset, commit_log_offset, sys_flag = _UNTIL_SYS_FLAG.unpack_from(data, position)
         hosts_v6 = bool(sys_flag & sysflag.BORN_HOST_V6) + bool(sys_flag & sysflag.STORE_HOST_V6)
-        body_at = position + HEAD_V4.size + hosts_v6 * _HOST_V6_MORE
+        body_at = position + HEAD_V4.size + hosts_v6 * HOST_V6_MORE
         body_length = int.from_bytes(data[body_at - 4 : body_at], "big", signed=True)
         topic_at = body_at + body_length + 1
         if body_length < 0 or topic_at > len(data):

@@ -80,7 +80,7 @@ def known_end(store: Path) -> int:
             if files := _files_of(queue):
                 last_files.append((_changed_ns(files[-1][1]), files))
     last_files.sort(key=lambda file: file[0], reverse=True)
-    ends = [_end_of(files) for _, files in last_files[:_MAX_QUEUES]]
+    ends = [_last_unit(files)[0] for _, files in last_files[:_MAX_QUEUES]]
     return max([0, _saved_progress(store), *ends])
 
 
@@ -91,14 +91,6 @@ def queue_ends(store: Path, topic: str) -> dict[int, int] | None:
         return None
     queues = {int(queue.name): _files_of(queue) for queue in _folders(folder) if queue.name.isdecimal()}
     return {queue_id: _last_unit(files)[1] for queue_id, files in queues.items()}
-
-
-def _end_of(files: Files) -> int:
-    """Returns the commit log offset after the record of the last unit.
-
-    Returns 0 if the last two files have no unit with a record.
-    """
-    return _last_unit(files)[0]
 
 
 def _last_unit(files: Files) -> tuple[int, int]:

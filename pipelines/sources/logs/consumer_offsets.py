@@ -8,7 +8,7 @@ import msgspec
 
 from rocketmq_broker.message.errors import UnreadableJson
 from rocketmq_broker.message.text.fastjson import standard_json
-from rocketmq_commitlog.commit_log import regular_only
+from rocketmq_broker.platform.files import open_regular
 
 _FILE = Path("config") / "consumerOffset.json"
 
@@ -20,7 +20,7 @@ def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mappi
     """
     for path in (store / _FILE, (store / _FILE).with_suffix(".json.bak")):
         try:
-            with open(path, "rb", opener=regular_only) as file:
+            with open(path, "rb", opener=open_regular) as file:
                 return consumer_offsets_in(file.read(), consumer_group, topic)
         except (OSError, UnreadableJson, msgspec.DecodeError, ValueError, AttributeError):
             continue

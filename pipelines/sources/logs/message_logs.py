@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame
 
 from pipelines.sources.logs.consumer_offsets import read_consumer_offsets
 from pipelines.sources.reading import Reading
-from rocketmq_commitlog.commit_log import LogRange, LogRecord, first_record, regular_only, scan, segments, split_log
+from rocketmq_broker.platform.files import open_regular
+from rocketmq_commitlog.commit_log import LogRange, LogRecord, first_record, scan, segments, split_log
 from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.queue_units import known_end, queue_ends
 from rocketmq_commitlog.source import CommitLogSource
@@ -130,7 +131,7 @@ class StoreLog:
 def _without_zeros(part: LogRange) -> int:
     """Returns the length of a range without trailing zeros. Raises UnreadableStore."""
     try:
-        with open(part.segment, "rb", opener=regular_only) as file:
+        with open(part.segment, "rb", opener=open_regular) as file:
             for begin in range(part.start + (part.end - part.start - 1) // _BLOCK * _BLOCK, part.start - 1, -_BLOCK):
                 block = os.pread(file.fileno(), min(_BLOCK, part.end - begin), begin)
                 if block.count(0) < len(block):

@@ -11,7 +11,7 @@ from typing import Final
 from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.output.durations import ago_text
 from rocketmq_broker.message.record import host_bytes
-from rocketmq_broker.platform.files import mode_for_others
+from rocketmq_broker.platform.files import mode_for_others, open_regular
 from rocketmq_broker.platform.locks import holder
 from rocketmq_broker.store import (
     ConsumerOffsets,
@@ -25,7 +25,7 @@ from rocketmq_broker.store import (
     SubscriptionGroups,
     TopicConfigs,
 )
-from rocketmq_broker.store.files import OsFileSystem, open_regular
+from rocketmq_broker.store.files import OsFileSystem
 from rocketmq_broker.store.memory_files import MemoryFiles
 
 _UNIT_SIZE: Final = 20

@@ -280,10 +280,8 @@ class IndexFile:
             at = (number - first_waiting) * ENTRY.size
             return number, bytes(self._waiting_entries[at : at + ENTRY.size])
         first = number - number % _BLOCK
-        block = self._read(self._entries_at + first * ENTRY.size, (number - first + 1) * ENTRY.size)
-        if len(block) != (number - first + 1) * ENTRY.size:
-            block = block.ljust((number - first + 1) * ENTRY.size, b"\0")
-        return first, block
+        length = (number - first + 1) * ENTRY.size
+        return first, self._read(self._entries_at + first * ENTRY.size, length).ljust(length, b"\0")
 
     def _read(self, position: int, length: int) -> bytes:
         return self._files.read(self._open.get(self.path), length, position)

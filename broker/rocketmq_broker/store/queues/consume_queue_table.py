@@ -36,7 +36,7 @@ class ConsumeQueueTable:
     def load(self) -> None:
         """Finds the queues on disk. Skips invalid topics and queue ids. Each queue is empty until it is recovered."""
         for topic in self._files.list(self._directory):
-            if not _is_topic(topic):
+            if not topics.is_topic(topic):
                 continue
             for queue_id in self._files.list(self._directory / topic):
                 if queue_id.isascii() and queue_id.isdigit():
@@ -129,11 +129,3 @@ class ConsumeQueueTable:
             topic, queue_id, Segments(directory, self._segment_size, self._open)
         )
         return queue
-
-
-def _is_topic(name: str) -> bool:
-    try:
-        topics.validate_topic(name)
-    except IllegalMessage:
-        return False
-    return True

@@ -6,7 +6,6 @@ the first damage instead.
 """
 
 from rocketmq_broker.message import topics
-from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.store.index.index import Index
 from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.log.log_scan import LogScan, ScannedStretch
@@ -108,7 +107,6 @@ class _Recovery:
         self._config = config
         self._report = report
         self._requeue = Requeue(log, queues, report, reads_whole_log=True)
-        self._topics: set[bytes] = set()
         self._to_index: list[DispatchRequest] = []
         self._confirmed = 0
 
@@ -238,7 +236,7 @@ class _Recovery:
         return unit is not None and (unit.commit_log_offset, unit.size) == (commit_log_offset, record.size)
 
     def _dispatch(self, item: ScannedStretch, record: CheckedRecord) -> None:
-        if not self._is_topic(record.topic):
+        if not topics.is_topic(record.topic.decode(errors="replace")):
             self._report.damaged.append((item.commit_log_offset, item.size))
             self._report.actions.append(f"skipped the record at {item.commit_log_offset}: its topic is invalid")
             return
@@ -256,15 +254,6 @@ class _Recovery:
     def _add_to_index(self) -> None:
         self._index.add(self._to_index)
         self._to_index.clear()
-
-    def _is_topic(self, topic: bytes) -> bool:
-        if topic not in self._topics:
-            try:
-                topics.validate_topic(topic.decode(errors="replace"))
-            except IllegalMessage:
-                return False
-            self._topics.add(topic)
-        return True
 
     def _cut_queues(self) -> bool:
         """Drops wrong units at the ends of queues. Returns whether the log still contains the message of a dropped unit."""
