@@ -1,6 +1,5 @@
 """Tests bodies as fastjson writes them, as Go writes them, and with damage."""
 
-import zlib
 from typing import Any
 
 import msgspec
@@ -9,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.message import MessageQueue
-from rocketmq_broker.message.configs import TopicConfig
-from rocketmq_broker.message.steps import finish
 from rocketmq_broker.message.text.fastjson import standard_json
 from rocketmq_broker.protocol import BodyError
 from rocketmq_broker.protocol.bodies.broker import ConsumeQueueData, QueryConsumeQueueResponseBody
@@ -24,7 +21,6 @@ from rocketmq_broker.protocol.bodies.group import (
     ResetOffsetBody,
 )
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, ConsumeType, HeartbeatData, MessageModel
-from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
 from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketmq_broker.protocol.bodies.running_info import (
     CMResult,
@@ -32,7 +28,7 @@ from rocketmq_broker.protocol.bodies.running_info import (
     ConsumerRunningInfo,
     ProcessQueueInfo,
 )
-from rocketmq_broker.protocol.bodies.topic import TopicConfigSerializeWrapper, TopicList
+from rocketmq_broker.protocol.bodies.topic import TopicList
 from rocketmq_broker.protocol.bodies.transaction_admin import TransactionInfo, TransactionList
 from rocketmq_broker.protocol.body import Body
 from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
@@ -50,13 +46,6 @@ def test_a_route_with_unquoted_broker_ids_is_read() -> None:
     )
     assert TopicRouteData.decode(text) == ROUTE
     assert ROUTE.broker_datas[0].master_address == "127.0.0.1:10911"
-
-
-def test_a_route_is_written_for_old_and_new_readers() -> None:
-    old, new = (ROUTE.encode_for(accepts_standard_json_only=standard) for standard in (False, True))
-    assert b'{0:"127.0.0.1:10911",1:"b:1"}' in old
-    assert b'{"0":"127.0.0.1:10911","1":"b:1"}' in new
-    assert TopicRouteData.decode(old) == TopicRouteData.decode(new) == ROUTE
 
 
 def test_a_route_has_the_members_that_apaches_name_servers_write() -> None:
@@ -108,18 +97,9 @@ def test_a_cluster_is_written_with_unquoted_broker_ids() -> None:
     assert ClusterInfo.decode(info.encode()) == info
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        ConsumeStats(offset_table=QueueTable({QUEUE: OffsetWrapper(9, 7, 5)}), consume_tps=1.5),
-        ResetOffsetBody(offset_table=QueueTable({QUEUE: 7, MessageQueue('quoted "topic"', "b", 0): 8})),
-        GetConsumerStatusBody(consumer_table={"client": QueueTable({QUEUE: 7})}),
-        ConsumerRunningInfo(properties={"a": "b"}, mq_table=QueueTable({QUEUE: ProcessQueueInfo(commit_offset=4)})),
-        ResetOffsetBody(),
-    ],
-)
-def test_maps_from_queues_come_back_as_they_went(body: ResetOffsetBody) -> None:
-    assert type(body).decode(body.encode()) == body
+def test_maps_from_queues_within_a_map_come_back_as_they_went() -> None:
+    body = GetConsumerStatusBody(consumer_table={"client": QueueTable({QUEUE: 7})})
+    assert GetConsumerStatusBody.decode(body.encode()) == body
 
 
 def test_maps_from_queues_are_written_with_object_keys() -> None:
@@ -151,11 +131,6 @@ def test_a_cpp_clients_heartbeat_with_ordinals_and_quoted_numbers_is_read() -> N
     assert (subscription.sub_version, subscription.code_set) == (1_700_000_000_000, [97, 98])
 
 
-def test_a_constant_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(BodyError):
-        HeartbeatData.decode(b'{"clientID":"c","consumerDataSet":[{"groupName":"g","messageModel":7}]}')
-
-
 def test_a_go_clients_heartbeat_is_read() -> None:
     heartbeat = HeartbeatData.decode(
         b'{"clientID":"10.0.0.1@7#8","producerDataSet":[{"groupName":"CLIENT_INNER_PRODUCER"}],"consumerDataSet":[{"groupName":"g",'
@@ -168,14 +143,6 @@ def test_a_go_clients_heartbeat_is_read() -> None:
     assert (consumer.consume_type, consumer.message_model) == (ConsumeType.CONSUME_PASSIVELY, MessageModel.CLUSTERING)
     assert consumer.consume_from_where is ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
     assert consumer.subscription_data_set[0].code_set == [97, 98]
-
-
-def test_null_stands_for_what_is_not_there() -> None:
-    heartbeat = HeartbeatData.decode(
-        b'{"clientID":"c","producerDataSet":null,"consumerDataSet":[{"groupName":"g","subscriptionDataSet":null}]}'
-    )
-    assert heartbeat.producer_data_set == []
-    assert heartbeat.consumer_data_set[0].subscription_data_set == []
 
 
 def test_a_go_clients_result_is_a_number() -> None:
@@ -216,50 +183,6 @@ def test_no_garbage_is_a_surprise(garbage: bytes) -> None:
 )
 def test_standard_json_stays_what_it_is(value: object) -> None:
     assert msgspec.json.decode(standard_json(msgspec.json.encode(value))) == value
-
-
-def read_compressed(data: bytes) -> RegisterBrokerBody:
-    return finish(RegisterBrokerBody.read_compressed(data))
-
-
-def registration() -> RegisterBrokerBody:
-    table = {name: TopicConfig(name, read_queue_nums=4, perm=2) for name in ("orders", "%RETRY%g")}
-    wrapper = TopicConfigSerializeWrapper(topic_config_table=table)
-    return RegisterBrokerBody(topic_config_serialize_wrapper=wrapper, filter_server_list=["f"])
-
-
-def test_a_registration_comes_back_plain_and_compressed() -> None:
-    assert RegisterBrokerBody.decode(registration().encode()) == registration()
-    assert read_compressed(registration().encode_compressed()) == registration()
-
-
-def test_a_compressed_registration_of_rocketmq_5_is_read() -> None:
-    text = b"orders 4 16 2 SINGLE_TAG"
-    inflated = zlib.decompress(registration().encode_compressed())
-    assert text in inflated
-    longer = text + b' {"message.type":"FIFO"}'
-    sized = {each: len(each).to_bytes(4) + each for each in (text, longer)}
-    from_5 = zlib.compress(inflated.replace(sized[text], sized[longer]))
-    assert read_compressed(from_5) == registration()
-
-
-def test_a_damaged_compressed_registration_is_refused() -> None:
-    inflated = zlib.decompress(registration().encode_compressed())
-    for damaged in (
-        b"garbage",
-        registration().encode_compressed()[:-5],
-        zlib.compress(inflated[:-3]),
-        zlib.compress(inflated[:2]),
-    ):
-        with pytest.raises(BodyError):
-            read_compressed(damaged)
-    with pytest.raises(BodyError, match="invalid topic"):
-        read_compressed(zlib.compress(inflated.replace(b"orders 4", b"orders x")))
-
-
-def test_a_registration_that_inflates_without_end_is_refused() -> None:
-    with pytest.raises(BodyError, match="too long: at most"):
-        read_compressed(zlib.compress(bytes(65 * 1024 * 1024)))
 
 
 def test_a_long_body_is_read_in_standard_json_only() -> None:

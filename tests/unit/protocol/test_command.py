@@ -152,32 +152,6 @@ def test_the_send_response_written_by_hand_is_what_the_loop_would_write(header: 
         assert answer.decode_header(SendMessageResponseHeader) == header
 
 
-@BOTH
-def test_a_missing_field_is_named(serialize_type: SerializeType) -> None:
-    header = GetMaxOffsetResponseHeader(offset=1)
-    command = decode(encode_request(30, header, opaque=1, serialize_type=serialize_type))
-    with pytest.raises(HeaderError, match="the custom field <topic> is null") as caught:
-        command.decode_header(GetMaxOffsetRequestHeader)
-    assert caught.value.field == "topic"
-
-
-@pytest.mark.parametrize("value", ["x", "", "1.5", "2147483648", "99999999999999999999999"])
-def test_an_illegal_number_is_named(value: str) -> None:
-    command = json_request(f'{{"topic":"t","queueId":"{value}"}}')
-    with pytest.raises(HeaderError, match="queueId") as caught:
-        command.decode_header(GetMaxOffsetRequestHeader)
-    assert caught.value.field == "queueId"
-
-
-@pytest.mark.parametrize("fields", ["[]", "5", '"text"', '{"a":[1]}', '{"a":{"b":1}}'])
-def test_extension_fields_that_are_no_strings_are_refused(fields: str) -> None:
-    command = json_request(fields)
-    with pytest.raises(HeaderError):
-        command.decode_header(GetMaxOffsetRequestHeader)
-    with pytest.raises(HeaderError, match="extFields"):
-        command.ext_fields()
-
-
 def test_extension_fields_may_be_null_or_not_there() -> None:
     assert json_request("null").ext_fields() == {}
     with pytest.raises(HeaderError, match="<topic> is null"):
@@ -203,16 +177,6 @@ def test_torn_binary_fields_are_refused() -> None:
             command.decode_header(GetMaxOffsetRequestHeader)
 
 
-@given(st.dictionaries(text, text))
-def test_binary_fields_come_back_as_they_went(fields: dict[str, str]) -> None:
-    ascii_fields = {name.encode("ascii", "ignore").decode() or "name": value for name, value in fields.items()}
-    command = RemotingCommand(code=1, opaque=1, serialize_type=SerializeType.ROCKETMQ)
-    from rocketmq_broker.protocol import ext_fields
-
-    command.binary_fields = ext_fields.encode_binary(ascii_fields)
-    assert command.ext_fields() == ascii_fields
-
-
 def test_an_empty_binary_value_counts_as_absent() -> None:
     header = PullMessageRequestHeader(
         consumer_group="g", topic="t", queue_id=0, queue_offset=0, max_msg_nums=1, sys_flag=0, commit_offset=0,
@@ -230,19 +194,6 @@ def test_a_decision_is_commit_rollback_or_none(serialize_type: SerializeType, de
     )
     command = decode(encode_request(37, header, opaque=1, serialize_type=serialize_type))
     assert command.decode_header(EndTransactionRequestHeader) == header
-
-
-@BOTH
-def test_another_decision_is_refused(serialize_type: SerializeType) -> None:
-    fields = {"producerGroup": "g", "tranStateTableOffset": "1", "commitLogOffset": "2", "commitOrRollback": "4", "msgId": "i"}
-
-    class Fields(CommandHeader):
-        def ext_fields(self) -> dict[str, str]:
-            return fields
-
-    command = decode(encode_request(37, Fields(), opaque=1, serialize_type=serialize_type))
-    with pytest.raises(HeaderError, match="commitOrRollback field wrong"):
-        command.decode_header(EndTransactionRequestHeader)
 
 
 def test_a_query_by_unique_key_is_told_by_its_field() -> None:

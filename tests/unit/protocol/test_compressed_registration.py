@@ -78,6 +78,22 @@ def test_a_topic_that_makes_no_sense_is_quoted(text: str) -> None:
         read(damaged)
 
 
+def test_a_registration_of_rocketmq_5_is_read() -> None:
+    body = body_with({"orders": TopicConfig("orders", read_queue_nums=4, perm=2), "credits": TopicConfig("credits")})
+    text = b"orders 4 16 2 SINGLE_TAG"
+    longer = text + b' {"message.type":"FIFO"}'
+    sized = {each: len(each).to_bytes(4) + each for each in (text, longer)}
+    assert sized[text] in inflated(body)
+    assert read(inflated(body).replace(sized[text], sized[longer])) == body
+
+
+def test_compressed_data_that_is_torn_or_inflates_without_end_is_refused() -> None:
+    torn = body_with({"orders": TopicConfig("orders")}).encode_compressed()[:-5]
+    for data in (torn, zlib.compress(bytes(9 * 1024 * 1024))):
+        with pytest.raises(BodyError, match="truncated or too long: at most 8388608 bytes when inflated"):
+            finish(RegisterBrokerBody.read_compressed(data))
+
+
 def test_what_was_never_compressed_says_so() -> None:
     with pytest.raises(BodyError, match="compressed registration cannot be inflated"):
         finish(RegisterBrokerBody.read_compressed(b"{}"))
