@@ -1,10 +1,11 @@
 """Tests the name server's table of brokers and topics."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from rocketmq_broker.message.configs import TopicConfig
+from rocketmq_broker.message.steps import finish
 from rocketmq_broker.nameserver import limits, live_brokers
 from rocketmq_broker.nameserver.live_brokers import BROKER_EXPIRES_MS, BROKER_HOLDS_NAME_MS
 from rocketmq_broker.nameserver.routes import BrokerRegistration, Master, RouteTable
@@ -44,14 +45,6 @@ def register(
         filter_servers=list(filter_servers),
     )
     return finish(routes.register(connection, registration, now_ms))
-
-
-def finish(steps: Generator[None, None, Master]) -> Master:
-    try:
-        while True:
-            next(steps)
-    except StopIteration as ended:
-        return ended.value
 
 
 def unregister(routes: RouteTable, *, name: str, broker_id: int, address: str, connection: object = "connection") -> None:
