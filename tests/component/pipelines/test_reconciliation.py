@@ -164,8 +164,10 @@ def test_balances_that_are_not_the_sum_of_the_ledger_are_found(judge: Judge, sho
     for name in ("right", "wrong", "missing"):
         shop.add_orders([name], customer=name)
         shop.add_credits([name], customer=name)
+    shop.add_orders(["too small"], total_cents=50, customer="without points")
+    shop.add_credits(["too small"], amount_cents=50, customer="without points")
     shop.credits.execute("UPDATE balances SET points = 13 WHERE customer = 'wrong'")
-    shop.credits.execute("DELETE FROM balances WHERE customer = 'missing'")
+    shop.credits.execute("DELETE FROM balances WHERE customer IN ('missing', 'without points')")
     shop.credits.execute("INSERT INTO balances VALUES ('invented', 5)")
     shop.credits.commit()
     outcome = run(judge, shop, tmp_path / "out")
@@ -174,6 +176,7 @@ def test_balances_that_are_not_the_sum_of_the_ledger_are_found(judge: Judge, sho
         (Finding.BALANCE_MISMATCH, "invented", 0, 5),
         (Finding.BALANCE_MISMATCH, "wrong", 12, 13),
         (Finding.MISSING_BALANCE, "missing", 12, None),
+        (Finding.MISSING_BALANCE, "without points", 0, None),
     ]
 
 
