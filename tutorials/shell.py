@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from sybil import Example
@@ -23,11 +24,14 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         """Starts bash in `folder`. Removes the environment variables that configure the services."""
+        # Each pytest deletes old folders of the others, and warns if two do so at the same time.
+        self._temporary = TemporaryDirectory(prefix="chapter-", ignore_cleanup_errors=True)
         settings = ("NAMESRV_ADDR", "ORDER_DATABASE_URL", "CREDIT_DATABASE_URL", "REDIS_URL", "FAILPOINTS")
         self._process = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
             cwd=folder,
-            env={name: value for name, value in os.environ.items() if name not in settings},
+            env={name: value for name, value in os.environ.items() if name not in settings}
+            | {"PYTEST_DEBUG_TEMPROOT": self._temporary.name},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -70,6 +74,7 @@ class Shell:
             while time.monotonic() < deadline and self._has_members():
                 time.sleep(0.02)
         self._process.wait()
+        self._temporary.cleanup()
 
     def _has_members(self) -> bool:
         """Returns True if the shell or one of its children is still running."""

@@ -33,3 +33,14 @@ def test_what_does_not_heed_sigterm_is_killed(tmp_path: Path, monkeypatch: pytes
     shell.close()
     while stubborn.is_running() and stubborn.status() != psutil.STATUS_ZOMBIE:
         time.sleep(0.02)
+
+
+def test_each_shell_has_a_place_for_the_folders_of_pytest_and_removes_it(tmp_path: Path) -> None:
+    one, other = Shell(tmp_path), Shell(tmp_path)
+    places = {
+        Path(shell.run("touch $PYTEST_DEBUG_TEMPROOT/left && echo $PYTEST_DEBUG_TEMPROOT").strip()) for shell in (one, other)
+    }
+    assert len(places) == 2
+    one.close()
+    other.close()
+    assert not any(place.exists() for place in places)
