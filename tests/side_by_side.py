@@ -14,6 +14,8 @@ import pytest
 ONE_PLACE: Final = "the fixed ports and the folder data"
 ONE_SPARK: Final = "the session of Spark"
 WHOLE_TREE: Final = "what the whole tree says"
+LONGEST: Final = frozenset({"tests/lab/simulation/test_worlds.py", "tests/foreign/clients/test_java_client.py"})
+"""The files that take minutes and begin first, since a process that begins one last ends long after the others."""
 _CHECKOUT: Final = Path(__file__).parents[1]
 _WHOLE_TREE: Final = "tests/unit/test_"
 _ON_SPARK: Final = "tests/foreign/spark/session/"
@@ -42,12 +44,13 @@ def computes(scope: str) -> bool:
 
 
 def next_scope(scopes: Sequence[str], *, computing: bool) -> str:
-    """Returns the first scope of the wanted kind, or the first scope of the other kind if none is left.
+    """Returns one of `LONGEST`, else the first scope of the wanted kind, or of the other kind if none is left.
 
     Running many computing tests at the same time starves Apache's brokers; running many waiting tests leaves processors idle.
     Four processes on two processors were too many: Apache's brokers and clients give up after 3 s.
     """
-    return next((scope for scope in scopes if computes(scope) is computing), scopes[0])
+    longest = (scope for scope in scopes if scope in LONGEST)
+    return next(longest, None) or next((scope for scope in scopes if computes(scope) is computing), scopes[0])
 
 
 @functools.cache

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.parsed import parsed
-from tests.side_by_side import ONE_PLACE, ONE_SPARK, WHOLE_TREE, computes, needs_the_place, next_scope, scope_of
+from tests.side_by_side import LONGEST, ONE_PLACE, ONE_SPARK, WHOLE_TREE, computes, needs_the_place, next_scope, scope_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,6 +46,13 @@ def test_what_computes_runs_beside_what_waits(scope: str) -> None:
 def test_a_process_helps_the_others_when_its_own_kind_is_done() -> None:
     assert next_scope(["tests/unit/a.py", "tests/unit/b.py"], computing=False) == "tests/unit/a.py"
     assert next_scope(["tests/e2e/a.py", "tests/e2e/b.py"], computing=True) == "tests/e2e/a.py"
+
+
+@pytest.mark.parametrize("longest", LONGEST)
+def test_the_longest_files_begin_first(longest: str) -> None:
+    assert (ROOT / longest).exists()
+    for computing in (True, False):
+        assert next_scope(["tests/unit/a.py", "tests/e2e/a.py", longest], computing=computing) == longest
 
 
 @pytest.mark.parametrize(
