@@ -14,7 +14,7 @@ import pytest
 ONE_PLACE: Final = "the fixed ports and the folder data"
 ONE_SPARK: Final = "the session of Spark"
 WHOLE_TREE: Final = "what the whole tree says"
-LONGEST: Final = frozenset({"tests/lab/simulation/test_worlds.py", "tests/foreign/clients/test_java_client.py"})
+LONGEST: Final = ("tests/lab/simulation/test_worlds.py", "tests/foreign/clients/test_java_client.py")
 """The files that take minutes and begin first, since a process that begins one last ends long after the others."""
 _CHECKOUT: Final = Path(__file__).parents[1]
 _WHOLE_TREE: Final = "tests/unit/test_"

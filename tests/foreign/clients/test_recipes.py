@@ -7,7 +7,7 @@ import fcntl
 import re
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -185,6 +185,12 @@ def test_only_who_has_paid_gets_a_coupon_and_a_late_answer_of_the_bank_is_found_
     assert re.search(r"^check-back for eve: COMMIT", played.payment, re.MULTILINE)
 
 
-def test_the_official_sample_delivers_the_third_that_its_check_backs_commit(played: Played) -> None:
-    delivered = re.findall(r"^delivered: Hello RocketMQ (\d) \[(\w+)\]", played.sample, re.MULTILINE)
+def test_the_official_sample_delivers_the_third_that_its_check_backs_commit(
+    played: Played, request: pytest.FixtureRequest
+) -> None:
+    delivered: Collection[str] = re.findall(r"^delivered: Hello RocketMQ (\d) \[(\w+)\]", played.sample, re.MULTILINE)
+    if request.node.callspec.params["both"] == "5.3.3":
+        delivered = set(
+            delivered
+        )  # RocketMQ 5 before 5.4 may deliver a committed message again: ../apache/test_race_on_apache.py
     assert sorted(delivered) == [("1", "TagB"), ("4", "TagE"), ("7", "TagC")]

@@ -256,7 +256,8 @@ def test_an_order_without_the_key_is_refused(compose: Compose) -> None:
     assert httpx.post(f"{ORDER_URL}/orders", json={}, headers=authorization("order-api-key"), timeout=30).status_code == 400
 
 
-def test_inventory_ships_what_there_is_and_has_the_rest_cancelled(compose: Compose) -> None:
+def ship_and_cancel(compose: Compose) -> None:
+    """Starts the inventory service with three of a good, and orders two and two: the first is shipped, the second cancelled."""
     compose.must("--profile", "inventory", "up", "-d", "--no-build")
     wait_until(lambda: is_ready(INVENTORY_URL))
     stock = f"{INVENTORY_URL}/stock/tea"
@@ -267,6 +268,10 @@ def test_inventory_ships_what_there_is_and_has_the_rest_cancelled(compose: Compo
     short = order("tea", 2)
     wait_until(lambda: httpx.get(f"{ORDER_URL}/orders/{short}", timeout=30).json()["state"] == "CANCELLED")
     assert httpx.get(stock, timeout=30).json()["available"] == 1
+
+
+def test_inventory_ships_what_there_is_and_has_the_rest_cancelled(compose: Compose) -> None:
+    ship_and_cancel(compose)
     books = settled(compose)
     assert (books.lost, books.doubled) == (0, 0)
 
@@ -295,6 +300,8 @@ def test_any_container_may_be_killed_and_no_order_or_credit_is_lost_or_doubled(
 
 @pytest.mark.release
 def test_a_spark_cluster_finds_them_consistent_as_well(compose: Compose) -> None:
+    ship_and_cancel(compose)
+    assert settled(compose).lost == 0
     judge = ("--profile", "spark", "run", "--rm", "reconciliation", "--grace-seconds", "0", "--overdue-seconds", "0")
     said = compose.must(*judge, timeout_s=1800)
     assert "0 lost, 0 doubled" in said
