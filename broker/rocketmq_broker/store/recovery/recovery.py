@@ -107,6 +107,7 @@ class _Recovery:
         self._config = config
         self._report = report
         self._requeue = Requeue(log, queues, report, reads_whole_log=True)
+        self._topics: set[bytes] = set()
         self._to_index: list[DispatchRequest] = []
         self._confirmed = 0
 
@@ -236,7 +237,7 @@ class _Recovery:
         return unit is not None and (unit.commit_log_offset, unit.size) == (commit_log_offset, record.size)
 
     def _dispatch(self, item: ScannedStretch, record: CheckedRecord) -> None:
-        if not topics.is_topic(record.topic.decode(errors="replace")):
+        if not self._is_topic(record.topic):
             self._report.damaged.append((item.commit_log_offset, item.size))
             self._report.actions.append(f"skipped the record at {item.commit_log_offset}: its topic is invalid")
             return
@@ -250,6 +251,14 @@ class _Recovery:
         self._to_index.append(request)
         if len(self._to_index) >= _INDEX_BATCH:
             self._add_to_index()
+
+    def _is_topic(self, topic: bytes) -> bool:
+        """Returns whether the topic is valid. A log has few topics and many records: each topic is decoded once."""
+        if topic not in self._topics:
+            if not topics.is_topic(topic.decode(errors="replace")):
+                return False
+            self._topics.add(topic)
+        return True
 
     def _add_to_index(self) -> None:
         self._index.add(self._to_index)
